@@ -46,7 +46,7 @@ def normalise(line):
         return line
     named = dict(line)
     pool = line.get("pool", "memory")
-    named["anchor"] = "cuvette" if pool == "memory" else "cuvette-" + pool
+    named["anchor"] = "cuvette" if pool in ("memory", "pinned") else "cuvette-" + pool
     if "trace" in line and "work" not in line:
         named["work"] = "replay-" + os.path.basename(str(line["trace"])).split(".")[0]
     return named

@@ -33,6 +33,7 @@ class EightyColumnsTest {
         "example --list",
         "demo --device sim:devices=2",
         "bench pools driver launch --quick --device sim:devices=2,memory=80GiB,seed=1234567890",
+        "bench fragmentation --quick --pool memory,elastic --device sim:devices=2,memory=2GiB",
         "example memory-pool --device sim",
         "example limits --device sim",
         "example devices --device sim:devices=2",

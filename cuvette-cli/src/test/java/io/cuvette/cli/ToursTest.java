@@ -3,6 +3,8 @@ package io.cuvette.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.examples.Example;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -109,13 +111,11 @@ class ToursTest {
 
   @Test
   void bench_namesTheWorkAsTheAnchorsDo() {
-    Run run = Run.of("bench", "pools", "driver", "launch", "--device", "sim", "--quick", "--json");
+    Run run = Run.of("bench", "driver", "launch", "--device", "sim", "--quick", "--json");
     assertThat(run.code()).as(run.err()).isZero();
     List<Map<String, Object>> lines = run.json();
     assertThat(lines)
         .extracting(line -> line.get("work"))
-        .startsWith("same-size-512", "same-size-1MiB", "random-live-1024-4MiB")
-        .contains("threads-8-own-stream", "threads-4-same-stream", "pinned-1MiB")
         .contains("call-cuStreamQuery", "call-cuMemAlloc+cuMemFree-1MiB")
         .endsWith(
             "launch",
@@ -135,10 +135,64 @@ class ToursTest {
             assertThat(line)
                 .containsEntry("device", "sim")
                 .containsEntry("simulated", true)
-                .containsKey("threads"));
-    assertThat(lines.get(0).get("nsPerPair")).isInstanceOf(Double.class);
-    assertThat(Run.of("bench", "pools", "--device", "sim", "--quick").out())
-        .contains("times of the simulator, not of a GPU");
+                .containsEntry("threads", 1L)
+                .doesNotContainKey("pool"));
+  }
+
+  @Test
+  void benchOfPools_hasTheSameWorkForEachPool() {
+    Run run = Run.of("bench", "pools", "--device", "sim", "--quick", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    List<Map<String, Object>> lines = run.json();
+    List<String> works = new ArrayList<>(List.of("same-size-512 1", "same-size-1MiB 1"));
+    works.add("random-live-1024-4MiB 1");
+    for (String after : List.of("own-stream", "same-stream", "same-stream-mixed")) {
+      for (int threads : new int[] {1, 2, 4, 8}) {
+        works.add("threads-%d-%s %d".formatted(threads, after, threads));
+      }
+    }
+    works.add("producer-consumer 2");
+    for (String pool : List.of("memory", "elastic", "async", "direct")) {
+      assertThat(lines)
+          .filteredOn(line -> pool.equals(line.get("pool")))
+          .extracting(line -> line.get("work") + " " + line.get("threads"))
+          .isEqualTo(works);
+    }
+    assertThat(lines)
+        .filteredOn(line -> "pinned".equals(line.get("pool")))
+        .extracting(line -> line.get("work"))
+        .startsWith("pinned-512", "pinned-1MiB", "pinned-random-live-64-4MiB", "pinned-threads-1")
+        .endsWith("pinned-threads-8-mixed", "pinned-producer-consumer");
+    assertThat(lines)
+        .allSatisfy(line -> assertThat((Double) line.get("nsPerPair")).isPositive())
+        .filteredOn(line -> String.valueOf(line.get("work")).contains("threads"))
+        .allSatisfy(line ->
+            assertThat((Double) line.get("pairsPerSecond") * (Double) line.get("nsPerPair"))
+                .isBetween(0.999e9, 1.001e9));
+  }
+
+  @Test
+  void benchOfPools_measuresThoseThatAreNamed_once() {
+    String[] command = {"bench", "pools", "--device", "sim", "--quick", "--json", "--pool"};
+    String[] named = Arrays.copyOf(command, command.length + 1);
+    named[command.length] = "elastic,memory,elastic";
+    assertThat(Run.of(named).json())
+        .extracting(line -> line.get("pool"))
+        .startsWith("elastic")
+        .endsWith("memory")
+        .containsOnly("elastic", "memory")
+        .hasSize(2 * 16);
+    Run text = Run.of("bench", "pools", "--pool", "memory", "--device", "sim", "--quick");
+    assertThat(text.out()).contains("times of the simulator, not of a GPU").contains("<= 45");
+  }
+
+  @Test
+  void benchOfPools_withTooLittleMemory_endsWithOneLine() {
+    String[] command = {"bench", "pools", "--quick", "--pool", "memory", "--device", ""};
+    command[command.length - 1] = "sim:memory=64MiB";
+    Run run = Run.of(command);
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.err()).contains("CUDA_ERROR_OUT_OF_MEMORY").hasLineCount(1);
   }
 
   @Test

@@ -39,7 +39,12 @@ class UsageTest {
           example nonsense                    | unknown example 'nonsense' (expected: memory-pool
           example --list limits               | expected: one of them
           bench                               | SUITE
-          bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver, launch, transfers)
+          bench nonsense                      | unknown suite 'nonsense' (expected: pools, fragmentation, driver, launch,
+          bench driver --pool memory          | --pool with driver (expected: with pools or fragmentation)
+          bench pools --seed 2                | --seed with pools (expected: with fragmentation)
+          bench fragmentation --seed x        | 'x'
+          bench fragmentation --pool pinned   | the pool pinned (expected: memory, elastic, async, direct)
+          bench pools --pool rubber           | 'rubber' (expected: memory, elastic, async, pinned, direct)
           replay                              | FILE
           replay f --pool rubber              | 'rubber' (expected: memory, elastic, async, direct)
           replay f --pool MEMORY              | 'MEMORY' (expected: memory, elastic, async, direct)

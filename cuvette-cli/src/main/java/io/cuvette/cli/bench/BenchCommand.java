@@ -2,11 +2,14 @@ package io.cuvette.cli.bench;
 
 import io.cuvette.Cuda;
 import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.PoolKind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -16,16 +19,42 @@ import picocli.CommandLine.Parameters;
     name = "bench",
     mixinStandardHelpOptions = true,
     description =
-        "Measure allocation, driver calls, launches, graphs and transfers here, beside the"
-            + " targets, in seconds.")
+        "Measure allocation, fragmentation, driver calls, launches, graphs and transfers here,"
+            + " beside the targets, in seconds.")
 public final class BenchCommand implements Runnable {
+  private static final String POOLS = "pools";
+  private static final String FRAGMENTATION = "fragmentation";
+
   private final CommonOptions common;
 
   @Parameters(
       arity = "1..*",
       paramLabel = "SUITE",
-      description = "pools, driver, launch, transfers, or several.")
+      description = {
+        "One or several of:",
+        "  pools          how fast memory is allocated and freed, by one thread and by several",
+        "  fragmentation  how full the device can be kept, with five mixes of sizes",
+        "  driver         calls of the driver",
+        "  launch         launches of kernels and graphs",
+        "  transfers      copies, both ways"
+      })
   private List<String> suites = new ArrayList<>();
+
+  @Option(
+      names = "--pool",
+      split = ",",
+      paramLabel = "POOL",
+      converter = PoolKind.Any.class,
+      description =
+          "For pools and fragmentation: memory, elastic, async, pinned (not for fragmentation)"
+              + " and direct, separated by commas. Default: all; for fragmentation without direct.")
+  private @Nullable List<PoolKind> pools;
+
+  @Option(
+      names = "--seed",
+      paramLabel = "N",
+      description = "For fragmentation: which sizes, and what is freed. Default: 1.")
+  private @Nullable Long seed;
 
   @Option(
       names = "--quick",
@@ -41,6 +70,7 @@ public final class BenchCommand implements Runnable {
   public void run() {
     Map<String, BiConsumer<Cuda, Figures>> chosen = new LinkedHashMap<>();
     suites.forEach(suite -> chosen.put(suite, find(suite)));
+    check(chosen.keySet());
     String device = common.device();
     try (Cuda cuda = common.open(device, options -> options)) {
       Figures figures = new Figures(common, device, cuda.isSimulated(), new Best(quick));
@@ -49,15 +79,52 @@ public final class BenchCommand implements Runnable {
     }
   }
 
+  /** An option that nothing here would look at is refused. */
+  private void check(Set<String> chosen) {
+    boolean filled = chosen.contains(FRAGMENTATION);
+    if (pools != null && !filled && !chosen.contains(POOLS)) {
+      throw common.usage(
+          "--pool with %s (expected: with pools or fragmentation)"
+              .formatted(String.join(", ", chosen)),
+          null);
+    }
+    if (seed != null && !filled) {
+      throw common.usage(
+          "--seed with %s (expected: with fragmentation)".formatted(String.join(", ", chosen)),
+          null);
+    }
+    if (pools != null && filled && !pools.stream().allMatch(PoolKind::isOfDevice)) {
+      throw common.usage(
+          "fragmentation of the pool pinned (expected: memory, elastic, async, direct)", null);
+    }
+  }
+
+  private List<PoolKind> pools(List<PoolKind> usual) {
+    return pools == null ? usual : pools.stream().distinct().toList();
+  }
+
   private BiConsumer<Cuda, Figures> find(String suite) {
     return switch (suite) {
-      case "pools" -> PoolSuite::run;
+      case POOLS -> this::pools;
+      case FRAGMENTATION -> this::fragmentation;
       case "driver" -> DriverSuite::run;
       case "launch" -> LaunchSuite::run;
       case "transfers" -> TransferSuite::run;
       default ->
           throw common.usage(
-              "unknown suite '" + suite + "' (expected: pools, driver, launch, transfers)", null);
+              "unknown suite '"
+                  + suite
+                  + "' (expected: pools, fragmentation, driver, launch, transfers)",
+              null);
     };
+  }
+
+  private void pools(Cuda cuda, Figures figures) {
+    PoolSuite.run(cuda, figures, pools(List.of(PoolKind.values())));
+  }
+
+  private void fragmentation(Cuda cuda, Figures figures) {
+    List<PoolKind> usual = List.of(PoolKind.MEMORY, PoolKind.ELASTIC, PoolKind.ASYNC);
+    FragmentationSuite.run(cuda, figures, pools(usual), seed == null ? 1 : seed);
   }
 }

@@ -1,10 +1,22 @@
 package io.cuvette.cli.bench;
 
+import java.util.function.IntToLongFunction;
+
 /** Times loops: warmed up first, then the fastest of some repetitions. Immutable. */
 final class Best {
   private static final int QUICK = 20;
   private static final int REPETITIONS = 7;
   private static final long WARM_UP_NANOS = 150_000_000L;
+
+  /** So many turns compile the code; slow ones are not waited for longer than some warm-ups. */
+  private static final int WARM_UP_TURNS = 100_000;
+
+  private static final int PATIENCE = 4;
+
+  /** One repetition takes so long at least. */
+  private static final long ENOUGH_NANOS = 20_000_000L;
+
+  private static final int MOST_TURNS = 1 << 24;
 
   private final boolean quick;
 
@@ -17,6 +29,11 @@ final class Best {
   @FunctionalInterface
   interface Loop {
     void run(int turns);
+  }
+
+  /** Whether a twentieth of the work is enough. */
+  boolean isQuick() {
+    return quick;
   }
 
   /** How many repetitions count. */
@@ -44,6 +61,37 @@ final class Best {
       best = Math.min(best, (double) (System.nanoTime() - before) / turns);
     }
     return best;
+  }
+
+  /** The nanoseconds of one turn, of as many as take long enough to be timed. */
+  double nanos(Loop loop) {
+    int turns = enough(n -> timed(1, n, loop, () -> {}));
+    double best = Double.MAX_VALUE;
+    for (int i = 0; i < repetitions(); i++) {
+      best = Math.min(best, (double) timed(1, turns, loop, () -> {}) / turns);
+    }
+    return best;
+  }
+
+  /**
+   * Warms up, until the code is compiled or much time has passed, and finds how many turns take
+   * long enough to be timed.
+   */
+  int enough(IntToLongFunction nanosOfTurns) {
+    int part = quick ? QUICK : 1;
+    long start = System.nanoTime();
+    long done = 0;
+    for (int turns = 1; ; ) {
+      boolean isLong = nanosOfTurns.applyAsLong(turns) >= ENOUGH_NANOS / part;
+      done += turns;
+      long spent = (System.nanoTime() - start) * part;
+      boolean isWarm = done * part >= WARM_UP_TURNS || spent >= WARM_UP_NANOS * PATIENCE;
+      if (!isLong && turns < MOST_TURNS) {
+        turns *= 2;
+      } else if (isWarm && spent >= WARM_UP_NANOS) {
+        return turns;
+      }
+    }
   }
 
   /**

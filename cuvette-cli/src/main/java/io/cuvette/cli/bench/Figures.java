@@ -2,6 +2,7 @@ package io.cuvette.cli.bench;
 
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
+import io.cuvette.cli.PoolKind;
 import io.cuvette.cli.Table;
 import io.cuvette.cli.Wrapped;
 import java.util.Locale;
@@ -12,7 +13,7 @@ final class Figures {
   private final String device;
   private final boolean simulated;
   private final Best best;
-  private final Table table = new Table(1, "work", "threads", "figure", "unit", "target");
+  private final Table table = new Table(2, "work", "pool", "threads", "figure", "unit", "target");
 
   Figures(CommonOptions common, String device, boolean simulated, Best best) {
     this.common = common;
@@ -26,33 +27,35 @@ final class Figures {
     return best;
   }
 
-  /** Nanoseconds of allocating and freeing once, on one thread. */
-  void pair(String work, double nanos, String target) {
-    add(work, 1, json(work, 1).with("nsPerPair", nanos), "%.1f", nanos, "ns a pair", target);
+  /** Nanoseconds of allocating and freeing once, by one thread or by one and another. */
+  void pair(String work, PoolKind pool, int threads, double nanos, String target) {
+    Json json = json(work, pool.text(), threads).with("nsPerPair", nanos);
+    add(work, pool.text(), threads, json, "%.1f", nanos, "ns a pair", target);
   }
 
   /** Nanoseconds of one call. */
   void call(String work, double nanos) {
-    add(work, 1, json(work, 1).with("nsPerCall", nanos), "%.1f", nanos, "ns a call", "C + 20 ns");
+    one(work, "nsPerCall", "%.1f", nanos, "ns a call", "C + 20 ns");
   }
 
   /** Nanoseconds of one launch of a kernel, until the call returns. */
   void launch(String work, double nanos, String target) {
-    add(work, 1, json(work, 1).with("nsPerLaunch", nanos), "%.1f", nanos, "ns a launch", target);
+    one(work, "nsPerLaunch", "%.1f", nanos, "ns a launch", target);
   }
 
   /** Nanoseconds of one step with a graph of 100 kernels. */
   void graph(String work, double nanos, String target) {
-    add(work, 1, json(work, 1).with("nsPerGraph", nanos), "%.1f", nanos, "ns a graph", target);
+    one(work, "nsPerGraph", "%.1f", nanos, "ns a graph", target);
   }
 
   /** Pairs of all threads in a second. */
-  void threads(String work, int threads, double pairsPerSecond, String target) {
+  void threads(String work, PoolKind pool, int threads, double pairsPerSecond, String target) {
     Json json =
-        json(work, threads)
+        json(work, pool.text(), threads)
             .with("nsPerPair", 1e9 / pairsPerSecond)
             .with("pairsPerSecond", pairsPerSecond);
-    add(work, threads, json, "%.2f", pairsPerSecond / 1e6, "M pairs/s", target);
+    double millions = pairsPerSecond / 1e6;
+    add(work, pool.text(), threads, json, "%.2f", millions, "M pairs/s", target);
   }
 
   /** 10⁹ bytes in a second. */
@@ -62,8 +65,21 @@ final class Figures {
 
   /** The same with another target. */
   void copy(String work, double gigabytes, String target) {
-    Json json = json(work, 1).with("gigabytesPerSecond", gigabytes);
-    add(work, 1, json, "%.2f", gigabytes, "GB/s", target);
+    one(work, "gigabytesPerSecond", "%.2f", gigabytes, "GB/s", target);
+  }
+
+  /** How full a device can be kept. */
+  void filled(
+      String work, PoolKind pool, long seed, FragmentationSuite.Filled filled, String target) {
+    Json json =
+        json(work, pool.text(), 1)
+            .with("seed", seed)
+            .with("memoryBytes", filled.memoryBytes())
+            .with("usableBytes", filled.usableBytes())
+            .with("failedBytes", filled.failedBytes())
+            .with("allocations", filled.allocations())
+            .with("share", filled.share());
+    add(work, pool.text(), 1, json, "%.2f", 100 * filled.share(), "% of memory", target);
   }
 
   /** Prints the table. */
@@ -75,21 +91,34 @@ final class Figures {
     }
   }
 
-  private Json json(String work, int threads) {
-    return new Json()
-        .with("work", work)
-        .with("threads", threads)
-        .with("device", device)
-        .with("simulated", simulated);
+  /** A figure of one thread that is about no pool. */
+  private void one(
+      String work, String metric, String form, double value, String unit, String target) {
+    add(work, "", 1, json(work, "", 1).with(metric, value), form, value, unit, target);
+  }
+
+  private Json json(String work, String pool, int threads) {
+    Json json = new Json().with("work", work);
+    if (!pool.isEmpty()) {
+      json.with("pool", pool);
+    }
+    return json.with("threads", threads).with("device", device).with("simulated", simulated);
   }
 
   private void add(
-      String work, int threads, Json json, String form, double value, String unit, String target) {
+      String work,
+      String pool,
+      int threads,
+      Json json,
+      String form,
+      double value,
+      String unit,
+      String target) {
     if (common.json()) {
       common.terminal().out().println(json);
     } else {
       String figure = String.format(Locale.ROOT, form, value);
-      table.add(work, Integer.toString(threads), figure, unit, target);
+      table.add(work, pool, Integer.toString(threads), figure, unit, target);
     }
   }
 }

@@ -1,86 +1,71 @@
 package io.cuvette.cli.bench;
 
-import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
-import io.cuvette.MemoryPool;
-import io.cuvette.PinnedMemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.StreamOptions;
-import java.util.SplittableRandom;
-import org.jspecify.annotations.Nullable;
+import io.cuvette.cli.OpenPool;
+import io.cuvette.cli.PoolKind;
+import java.util.List;
 
-/** Allocating and freeing from the pools. Stateless. */
+/**
+ * Allocating and freeing from the pools, one after the other: by one thread, and by several. Each
+ * pool is new, and the one before it is closed. Stateless.
+ */
 final class PoolSuite {
   private static final int MIB = 1 << 20;
-  private static final int SLOTS = 1024;
-  private static final int STEPS = 1 << 16;
-  private static final long MOST_BYTES = 4L << 20;
+  private static final String SAME_SIZE_TARGET = "<= 45";
+  private static final String RANDOM_TARGET = "<= 120";
+
+  /** Page-locked memory is not there in such amounts, and takes long to get. */
+  private static final int PINNED_SLOTS = 64;
 
   private PoolSuite() {}
 
-  static void run(Cuda cuda, Figures figures) {
+  static void run(Cuda cuda, Figures figures, List<PoolKind> kinds) {
+    for (PoolKind kind : kinds) {
+      try (OpenPool pool = kind.open(cuda);
+          CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING)) {
+        oneThread(kind, pool.resource(), stream, figures);
+      }
+      new ThreadSuite(cuda, figures, kind).run();
+    }
+  }
+
+  /** Whether a pool is held to targets: the others are the driver's. */
+  static String target(PoolKind kind, String target) {
+    return kind == PoolKind.MEMORY || kind == PoolKind.ELASTIC ? target : "";
+  }
+
+  private static void oneThread(
+      PoolKind kind, MemoryResource pool, CudaStream stream, Figures figures) {
+    boolean pinned = kind == PoolKind.PINNED;
+    String same = pinned ? "pinned-" : "same-size-";
     Best best = figures.best();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING)) {
-      figures.pair("same-size-512", sameSize(best, pool, stream, 512), "<= 45");
-      figures.pair("same-size-1MiB", sameSize(best, pool, stream, MIB), "<= 45");
-      figures.pair("random-live-1024-4MiB", randomLive(best, pool, stream), "<= 120");
-    }
-    ThreadSuite.run(cuda, figures);
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      figures.pair("pinned-1MiB", pinned(best, pool), "");
+    figures.pair(
+        same + 512,
+        kind,
+        1,
+        best.nanos(turns -> pairs(pool, stream, 512, turns)),
+        target(kind, SAME_SIZE_TARGET));
+    figures.pair(
+        same + "1MiB",
+        kind,
+        1,
+        best.nanos(turns -> pairs(pool, stream, MIB, turns)),
+        target(kind, SAME_SIZE_TARGET));
+    int slots = pinned ? PINNED_SLOTS : RandomWork.SLOTS;
+    String random = (pinned ? "pinned-" : "") + "random-live-" + slots + "-4MiB";
+    try (RandomWork work = new RandomWork(slots, 0)) {
+      work.fill(pool, stream);
+      double nanos = best.nanos(turns -> work.run(pool, stream, turns));
+      figures.pair(random, kind, 1, nanos, target(kind, RANDOM_TARGET));
     }
   }
 
-  private static double sameSize(Best best, MemoryPool pool, CudaStream stream, long bytes) {
-    return best.nanos(500_000, turns -> pairs(pool, stream, bytes, turns));
-  }
-
-  static void pairs(MemoryPool pool, CudaStream stream, long bytes, int turns) {
+  static void pairs(MemoryResource pool, CudaStream stream, long bytes, int turns) {
     for (int i = 0; i < turns; i++) {
       pool.allocate(bytes, stream).close();
-    }
-  }
-
-  private static double pinned(Best best, PinnedMemoryPool pool) {
-    return best.nanos(
-        100_000,
-        turns -> {
-          for (int i = 0; i < turns; i++) {
-            pool.allocate(MIB).close();
-          }
-        });
-  }
-
-  /** Frees a random slot and fills it anew; sizes and slots are those of the anchors. */
-  private static double randomLive(Best best, MemoryPool pool, CudaStream stream) {
-    SplittableRandom random = new SplittableRandom(1);
-    long[] sizes =
-        random.longs(STEPS).map(r -> 1 + Long.remainderUnsigned(r, MOST_BYTES)).toArray();
-    int[] slots =
-        random.longs(STEPS).mapToInt(r -> (int) Long.remainderUnsigned(r, SLOTS)).toArray();
-    @Nullable Buffer[] live = new Buffer[SLOTS];
-    double nanos =
-        best.nanos(
-            2 * STEPS,
-            turns -> {
-              for (int i = 0; i < turns; i++) {
-                int step = i & (STEPS - 1);
-                close(live, slots[step]);
-                live[slots[step]] = pool.allocate(sizes[step], stream);
-              }
-            });
-    for (int slot = 0; slot < SLOTS; slot++) {
-      close(live, slot);
-    }
-    return nanos;
-  }
-
-  private static void close(@Nullable Buffer[] live, int slot) {
-    Buffer buffer = live[slot];
-    if (buffer != null) {
-      live[slot] = null;
-      buffer.close();
     }
   }
 }

@@ -2,89 +2,122 @@ package io.cuvette.cli.bench;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
-import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.StreamOptions;
+import io.cuvette.cli.OpenPool;
+import io.cuvette.cli.PoolKind;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.stream.IntStream;
 
-/** Pairs of 1 MiB on several threads, each on a stream of its own or all on one. Stateless. */
+/**
+ * One pool and several threads, each on a stream of its own or all on one: pairs of 1 MiB, blocks
+ * of random sizes, and blocks that another thread frees than the one that allocates. Not
+ * thread-safe.
+ */
 final class ThreadSuite {
   private static final int MIB = 1 << 20;
-  private static final int PAIRS = 1_000_000;
-  private static final int[] THREADS = {1, 4, 8};
+  private static final int[] THREADS = {1, 2, 4, 8};
 
-  private ThreadSuite() {}
+  /** Of each thread with random sizes. */
+  private static final int SLOTS = 32;
 
-  static void run(Cuda cuda, Figures figures) {
-    for (int threads : THREADS) {
-      figures.threads(
-          "threads-" + threads + "-own-stream",
-          threads,
-          best(cuda, figures.best(), threads, true),
-          threads == 8 ? ">= 80" : "");
-    }
-    for (int threads : THREADS) {
-      figures.threads(
-          "threads-" + threads + "-same-stream",
-          threads,
-          best(cuda, figures.best(), threads, false),
-          "");
+  /** Threads with random sizes begin so far apart from each other. */
+  private static final int APART = 7919;
+
+  private static final int FOUR = 4;
+  private static final int EIGHT = 8;
+  private static final String TWICE = ">= 2 x 1 thread";
+
+  private final Cuda cuda;
+  private final Figures figures;
+  private final PoolKind kind;
+
+  ThreadSuite(Cuda cuda, Figures figures, PoolKind kind) {
+    this.cuda = cuda;
+    this.figures = figures;
+    this.kind = kind;
+  }
+
+  /** Makes the task of one thread. */
+  @FunctionalInterface
+  private interface Maker {
+    Rate.Task make(MemoryResource pool, CudaStream stream, int thread);
+  }
+
+  void run() {
+    if (kind == PoolKind.PINNED) {
+      measure("pinned-threads-", "", 1, ThreadSuite::pairs);
+      measure("pinned-threads-", "-mixed", 1, ThreadSuite::mixed);
+      handOver("pinned-producer-consumer");
+    } else {
+      measure("threads-", "-own-stream", EIGHT, ThreadSuite::pairs);
+      measure("threads-", "-same-stream", 1, ThreadSuite::pairs);
+      measure("threads-", "-same-stream-mixed", 1, ThreadSuite::mixed);
+      handOver("producer-consumer");
     }
   }
 
-  /** Pairs a second; the first repetition warms up. */
-  private static double best(Cuda cuda, Best how, int threads, boolean own) {
-    List<CudaStream> streams = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        ExecutorService executor = Executors.newFixedThreadPool(threads)) {
-      while (streams.size() < (own ? threads : 1)) {
-        streams.add(cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING));
+  /** Measures with 1 to 8 threads on so many streams at most. */
+  private void measure(String before, String after, int mostStreams, Maker maker) {
+    for (int threads : THREADS) {
+      double rate = rate(threads, Math.min(threads, mostStreams), maker);
+      String target = target(threads, mostStreams > 1, after.endsWith("mixed"));
+      figures.threads(before + threads + after, kind, threads, rate, target);
+    }
+  }
+
+  private String target(int threads, boolean own, boolean mixed) {
+    if (kind == PoolKind.PINNED || mixed) {
+      boolean counts = threads == FOUR && kind != PoolKind.ASYNC && kind != PoolKind.DIRECT;
+      return counts ? TWICE : "";
+    }
+    return own && threads == EIGHT ? PoolSuite.target(kind, ">= 80") : "";
+  }
+
+  private void handOver(String work) {
+    double rate =
+        measured(1, (pool, streams) -> new HandOver(pool, streams.getFirst(), MIB).tasks());
+    figures.pair(work, kind, 2, 2e9 / rate, PoolSuite.target(kind, "<= 4 x 1MiB"));
+  }
+
+  private double rate(int threads, int streams, Maker maker) {
+    return measured(
+        streams,
+        (pool, all) ->
+            IntStream.range(0, threads)
+                .mapToObj(thread -> maker.make(pool, all.get(thread % streams), thread))
+                .toList());
+  }
+
+  /** Makes the tasks of all threads. */
+  @FunctionalInterface
+  private interface Tasks {
+    List<Rate.Task> make(MemoryResource pool, List<CudaStream> streams);
+  }
+
+  /** Turns of all threads in a second, in a new pool. */
+  private double measured(int streams, Tasks tasks) {
+    List<CudaStream> open = new ArrayList<>();
+    try (OpenPool pool = kind.open(cuda)) {
+      while (open.size() < streams) {
+        open.add(cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING));
       }
-      double best = 0;
-      for (int i = 0; i <= (how.repetitions() + 1) / 2; i++) {
-        double rate = rate(pool, streams, how.turns(PAIRS), threads, executor);
-        best = i == 0 ? 0 : Math.max(best, rate);
-      }
-      return best;
+      return Rate.best(figures.best(), tasks.make(pool.resource(), open));
     } finally {
-      streams.forEach(CudaStream::close);
+      open.forEach(CudaStream::close);
     }
   }
 
-  /** From the moment all threads are ready to the end of the last. */
-  private static double rate(
-      MemoryPool pool, List<CudaStream> streams, int pairs, int threads, ExecutorService executor) {
-    CountDownLatch ready = new CountDownLatch(threads);
-    CountDownLatch go = new CountDownLatch(1);
-    List<CompletableFuture<Void>> done = new ArrayList<>();
-    for (int i = 0; i < threads; i++) {
-      CudaStream stream = streams.get(i % streams.size());
-      done.add(CompletableFuture.runAsync(() -> work(pool, stream, pairs, ready, go), executor));
-    }
-    await(ready);
-    long start = System.nanoTime();
-    go.countDown();
-    done.forEach(CompletableFuture::join);
-    return threads * (double) pairs * 1e9 / (System.nanoTime() - start);
+  private static Rate.Task pairs(MemoryResource pool, CudaStream stream, int thread) {
+    return turns -> PoolSuite.pairs(pool, stream, MIB, turns);
   }
 
-  private static void work(
-      MemoryPool pool, CudaStream stream, int pairs, CountDownLatch ready, CountDownLatch go) {
-    ready.countDown();
-    await(go);
-    PoolSuite.pairs(pool, stream, MIB, pairs);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted while measuring", e);
-    }
+  private static Rate.Task mixed(MemoryResource pool, CudaStream stream, int thread) {
+    return turns -> {
+      try (RandomWork work = new RandomWork(SLOTS, thread * APART)) {
+        work.run(pool, stream, turns);
+      }
+    };
   }
 }

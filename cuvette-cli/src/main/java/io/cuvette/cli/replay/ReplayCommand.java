@@ -1,6 +1,7 @@
 package io.cuvette.cli.replay;
 
 import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.PoolKind;
 import io.cuvette.cli.Progress;
 import io.cuvette.cli.Sizes;
 import io.cuvette.cli.Table;
@@ -41,7 +42,7 @@ public final class ReplayCommand implements Runnable {
       split = ",",
       defaultValue = "memory",
       paramLabel = "POOL",
-      converter = PoolKind.Converter.class,
+      converter = PoolKind.OfDevice.class,
       description =
           "memory (caching), elastic (caching over virtual memory), async (the driver's, in stream"
               + " order) and direct (none), separated by commas. Default: memory.")

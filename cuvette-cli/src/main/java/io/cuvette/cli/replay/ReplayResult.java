@@ -1,6 +1,7 @@
 package io.cuvette.cli.replay;
 
 import io.cuvette.cli.Json;
+import io.cuvette.cli.PoolKind;
 
 /**
  * What a replay measured. Immutable.

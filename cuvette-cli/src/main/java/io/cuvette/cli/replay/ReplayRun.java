@@ -3,8 +3,9 @@ package io.cuvette.cli.replay;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.LeakLevel;
-import io.cuvette.MemoryResource;
 import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.OpenPool;
+import io.cuvette.cli.PoolKind;
 
 /**
  * Replays one trace through one pool: once with the driver's calls counted, for what the pool holds
@@ -67,20 +68,20 @@ final class ReplayRun {
     try (Cuda cuda =
         options.open(device, o -> o.withLeakLevel(LeakLevel.OFF).withDecorator(counter::around))) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
-      MemoryResource resource = kind.open(cuda);
-      Replay replay = new Replay(trace, resource, streams);
+      OpenPool pool = kind.open(cuda); // it ends with the Cuda
+      Replay replay = new Replay(trace, pool.resource(), streams);
       long before = counter.calls();
       long peakBlockBytes = replay.peakBlockBytes();
       long calls = counter.calls() - before;
-      long held = PoolKind.peakHeldBytes(resource, cuda.currentDevice(), peakBlockBytes);
-      return new Counted(held, calls);
+      OpenPool.Held held = pool.held();
+      return new Counted(held == null ? peakBlockBytes : held.peak().getAsLong(), calls);
     }
   }
 
   private Timed time(Trace trace, PoolKind kind) {
     try (Cuda cuda = options.open(device, o -> o)) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
-      Replay replay = new Replay(trace, kind.open(cuda), streams);
+      Replay replay = new Replay(trace, kind.open(cuda).resource(), streams);
       long first = Long.MAX_VALUE;
       long warm = Long.MAX_VALUE;
       int passes = 0;
