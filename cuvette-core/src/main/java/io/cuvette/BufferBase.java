@@ -96,6 +96,11 @@ abstract class BufferBase implements Face {
     return root == null ? this : root.whole();
   }
 
+  /** Whether it is memory that nobody may write through the buffer. */
+  boolean isReadOnly() {
+    return false;
+  }
+
   /** The host's side of the memory, for the library's own use; null if the host has none. */
   @Nullable MemorySegment hostMemory() {
     return null;

@@ -71,6 +71,11 @@ enum BufferKind implements Faces {
   }
 
   @Override
+  public final boolean isReadOnly(Face buffer) {
+    return base(buffer).isReadOnly();
+  }
+
+  @Override
   public final @Nullable MemorySegment hostMemory(Face buffer) {
     return base(buffer).hostMemory();
   }

@@ -6,12 +6,12 @@ import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.DirectMemory;
-import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.engine.Engine;
-import io.cuvette.internal.pool.Upstream;
+import io.cuvette.internal.loan.RegisteredMemory;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Session;
-import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.transfer.Staging;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
@@ -241,7 +241,7 @@ public final class Cuda implements AutoCloseable {
    */
   public Buffer allocate(long bytes) {
     Current current = current();
-    return allocate(bytes, current.stream(current.device()), current);
+    return current.allocate(bytes, current.stream(current.device()), globalAllocator);
   }
 
   /**
@@ -255,30 +255,7 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalStateException if the current allocator called this method
    */
   public Buffer allocate(long bytes, CudaStream stream) {
-    return allocate(bytes, stream, current());
-  }
-
-  private Buffer allocate(long bytes, CudaStream stream, Current current) {
-    MemoryResource scoped = current.allocator;
-    MemoryResource allocator = scoped != null ? scoped : globalAllocator;
-    if (allocator instanceof MemoryPool pool) {
-      checkOwn(stream);
-      return pool.allocate(bytes, stream);
-    }
-    Checks.notNegative("bytes", bytes);
-    checkOwn(stream);
-    ThreadState state = current.thread;
-    state.enter(allocator);
-    Buffer given;
-    try {
-      given = allocator.allocate(bytes, stream);
-    } finally {
-      state.leave();
-    }
-    Memory _ =
-        Upstream.check(
-            "the allocator", BufferBase.memoryOf(given), bytes, session, stream.core().on());
-    return given;
+    return current().allocate(bytes, stream, globalAllocator);
   }
 
   /**
@@ -328,6 +305,30 @@ public final class Cuda implements AutoCloseable {
     return bytes ->
         (PinnedBuffer)
             DirectMemory.pinned(BufferKind.PINNED, bytes, currentDevice().nullStream().core());
+  }
+
+  /**
+   * {@return page-locked memory of the host that was there before, until it is closed
+   * (cuMemHostRegister, portable and device-mapped)} Copies of the segment, or of parts of it, go
+   * without page-locked memory in between. Devices only read memory of a read-only segment, such as
+   * a file that is mapped read-only.
+   *
+   * <p>The arena of the segment cannot be closed meanwhile; a sleeping thread holds one that
+   * otherwise could. A file that becomes shorter leaves undefined what devices read behind its end.
+   *
+   * @param segment native memory of an arena that is not confined, of which nothing is page-locked
+   * @throws IllegalArgumentException for a heap segment, one without bytes or of a confined arena,
+   *     or one that the driver cannot page-lock, such as one that is longer than its file
+   * @throws IllegalStateException if the arena is closed, or some of it is page-locked already
+   * @throws OutOfPinnedMemoryException if there is not enough memory
+   * @throws UnsupportedOperationException if the current device cannot do so
+   */
+  public PinnedBuffer registerHost(MemorySegment segment) {
+    Objects.requireNonNull(segment, "segment");
+    OpenStream order = currentDevice().nullStream().core();
+    PinnedBuffer buffer = new PinnedBuffer(segment, order);
+    RegisteredMemory.own(BufferKind.PINNED, buffer, segment, order);
+    return buffer;
   }
 
   /**

@@ -1,5 +1,8 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.pool.Upstream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
 import org.jspecify.annotations.Nullable;
@@ -77,5 +80,28 @@ final class Current {
 
   void chooseStream(CudaDevice of, @Nullable CudaStream stream) {
     streams[of.id()] = stream;
+  }
+
+  /** Allocates from the allocator of the innermost scope, else from the one of all threads. */
+  Buffer allocate(long bytes, CudaStream stream, MemoryResource global) {
+    MemoryResource scoped = allocator;
+    MemoryResource from = scoped != null ? scoped : global;
+    if (from instanceof MemoryPool pool) {
+      cuda.checkOwn(stream);
+      return pool.allocate(bytes, stream);
+    }
+    Checks.notNegative("bytes", bytes);
+    cuda.checkOwn(stream);
+    thread.enter(from);
+    Buffer given;
+    try {
+      given = from.allocate(bytes, stream);
+    } finally {
+      thread.leave();
+    }
+    Memory _ =
+        Upstream.check(
+            "the allocator", BufferBase.memoryOf(given), bytes, cuda.session(), stream.core().on());
+    return given;
   }
 }

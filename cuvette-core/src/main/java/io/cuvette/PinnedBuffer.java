@@ -24,6 +24,13 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
     this.view = new HostView();
   }
 
+  /** Memory of the program, which is still there when the buffer is closed. */
+  PinnedBuffer(MemorySegment memory, OpenStream stream) {
+    super(memory.address(), memory.byteSize(), stream);
+    this.memory = memory;
+    this.view = new HostView(memory);
+  }
+
   private PinnedBuffer(PinnedBuffer of, long offset, long bytes) {
     super(of, offset, bytes);
     this.memory = of.memory == null ? null : of.memory.asSlice(offset, bytes);
@@ -32,8 +39,9 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   /**
    * {@return the memory as a segment} It dies with the buffer: every access after {@link #close()}
-   * throws IllegalStateException. Keep the buffer as long as the segment: a buffer that is not
-   * reachable any more is released, and its segment dies with it.
+   * throws IllegalStateException, but for memory of {@link Cuda#registerHost}. Keep the buffer as
+   * long as the segment: a buffer that is not reachable any more is released, and its segment dies
+   * with it.
    */
   public MemorySegment segment() {
     return view.of(memory(), whole().memory());
@@ -86,6 +94,11 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   @Override
   Buffer asBuffer() {
     return this;
+  }
+
+  @Override
+  boolean isReadOnly() {
+    return memory != null && memory.isReadOnly();
   }
 
   @Override

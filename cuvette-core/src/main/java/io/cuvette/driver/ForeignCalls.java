@@ -38,6 +38,16 @@ public interface ForeignCalls {
   MemorySegment memory(long address, long bytes, Arena arena);
 
   /**
+   * Keeps the arena of memory from being closed: whoever tries gets the {@link
+   * IllegalStateException} of memory that is in use. A sleeping thread does so.
+   *
+   * @param memory the memory, which threads other than this one can access
+   * @return lets the arena be closed, from when it returns; does nothing the second time
+   * @throws IllegalStateException if the arena is closed
+   */
+  Runnable holdArena(MemorySegment memory);
+
+  /**
    * {@return the address of a C function {@code void (*)(void *)}, never freed, that passes its
    * argument on} It may be called on any thread, also on one that the JVM does not know. What the
    * receiver throws goes to the log.

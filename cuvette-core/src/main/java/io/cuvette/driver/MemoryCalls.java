@@ -58,6 +58,28 @@ public interface MemoryCalls {
   void memFreeHost(int device, long address);
 
   /**
+   * Page-locks memory of the host that is there already (cuMemHostRegister). It must stay there
+   * until {@link #memHostUnregister}.
+   *
+   * @param device the device, from 0
+   * @param memory the native memory; its address is also valid on the device
+   * @param flags 1 portable, 2 device-mapped, 4 memory of an I/O device, 8 read-only for devices
+   * @throws CudaException HOST_MEMORY_ALREADY_REGISTERED if some of it is page-locked already, or
+   *     another error of the driver
+   */
+  void memHostRegister(int device, MemorySegment memory, int flags);
+
+  /**
+   * Makes registered memory pageable again (cuMemHostUnregister).
+   *
+   * @param device the device, from 0
+   * @param address the first address of the memory
+   * @throws CudaException HOST_MEMORY_NOT_REGISTERED if no registered memory begins there, or
+   *     another error of the driver
+   */
+  void memHostUnregister(int device, long address);
+
+  /**
    * {@return a segment of memory that the host can access, valid until the arena closes} No driver
    * call on a real device; it is here because only a driver may turn an address into memory.
    *

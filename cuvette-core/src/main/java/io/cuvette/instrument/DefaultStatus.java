@@ -24,6 +24,7 @@ final class DefaultStatus {
       case "memAlloc",
           "memAllocManaged",
           "memHostAlloc",
+          "memHostRegister",
           "memAllocAsync",
           "memAllocFromPoolAsync",
           "memPoolCreate",

@@ -47,6 +47,16 @@ public abstract class ForwardingMemory implements MemoryCalls {
   }
 
   @Override
+  public void memHostRegister(int device, MemorySegment memory, int flags) {
+    delegate.memHostRegister(device, memory, flags);
+  }
+
+  @Override
+  public void memHostUnregister(int device, long address) {
+    delegate.memHostUnregister(device, address);
+  }
+
+  @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     return delegate.hostView(device, address, bytes, arena);
   }

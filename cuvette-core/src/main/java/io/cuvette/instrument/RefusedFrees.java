@@ -118,7 +118,11 @@ final class RefusedFrees {
     return switch (name) {
       // One block, whichever of the two frees it.
       case "memFree", "memFreeAsync" -> new Resource("memFree", arguments[1]);
-      case "memFreeHost", "streamDestroy", "eventDestroy", "ipcCloseMemHandle" ->
+      case "memFreeHost",
+          "memHostUnregister",
+          "streamDestroy",
+          "eventDestroy",
+          "ipcCloseMemHandle" ->
           new Resource(name, arguments[1]);
       case "graphDestroy",
           "memPoolDestroy",

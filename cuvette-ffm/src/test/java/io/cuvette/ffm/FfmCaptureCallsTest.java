@@ -80,6 +80,8 @@ class FfmCaptureCallsTest extends StubDriverTest {
         () -> driver.memory().memFree(1, 64),
         () -> driver.memory().memHostAlloc(1, 64, 0),
         () -> driver.memory().memFreeHost(1, 64),
+        () -> driver.memory().memHostRegister(1, Arena.ofAuto().allocate(8), 3),
+        () -> driver.memory().memHostUnregister(1, 64),
         () -> driver.memory().memAllocManaged(1, 64, 1),
         () -> driver.ordered().memAllocAsync(1, 64, 0x5),
         () -> driver.ordered().memAllocFromPoolAsync(1, 64, 0x6, 0x5),

@@ -134,6 +134,21 @@ class FfmDriverCallsTest extends StubDriverTest {
   }
 
   @Test
+  void memoryThatIsThere_isRegistered_andAHeapSegmentIsNot() {
+    MemorySegment memory = Arena.ofAuto().allocate(24);
+    driver.memory().memHostRegister(1, memory, 11);
+    driver.memory().memHostUnregister(1, 0xabc);
+    assertThatThrownBy(
+            () -> driver.memory().memHostRegister(1, MemorySegment.ofArray(new byte[8]), 3))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("heap segment");
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemHostRegister@6050(%x, 24, 11) in c001".formatted(memory.address()),
+            "cuMemHostUnregister@4000(abc) in c001");
+  }
+
+  @Test
   void hostView_diesWithItsArena() {
     MemorySegment pinned = driver.memory().memHostAlloc(1, 8, 0);
     MemorySegment view;

@@ -97,6 +97,14 @@ class FfmFailuresTest {
           "cuMemHostAlloc(bytes=8, flags=3, device=1)",
           () -> driver.memory().memHostAlloc(1, 8, 3));
       fails("cuMemFreeHost(address=0xab, device=1)", () -> driver.memory().memFreeHost(1, 0xab));
+      MemorySegment registered = Arena.ofAuto().allocate(8);
+      fails(
+          "cuMemHostRegister(address=0x%x, bytes=8, flags=3, device=1)"
+              .formatted(registered.address()),
+          () -> driver.memory().memHostRegister(1, registered, 3));
+      fails(
+          "cuMemHostUnregister(address=0xab, device=1)",
+          () -> driver.memory().memHostUnregister(1, 0xab));
       fails(
           "cuMemAllocManaged(bytes=8, flags=1, device=1)",
           () -> driver.memory().memAllocManaged(1, 8, 1));

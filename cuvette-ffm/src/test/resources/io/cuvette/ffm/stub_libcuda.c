@@ -289,6 +289,14 @@ static CUresult cuMemFreeHost_v2000(void *address) {
   NOTE("cuMemFreeHost@2000(%llx)", U(address));
   return 0;
 }
+static CUresult cuMemHostRegister_v6050(void *address, size_t bytes, unsigned flags) {
+  NOTE("cuMemHostRegister@6050(%llx, %zu, %u)", U(address), bytes, flags);
+  return 0;
+}
+static CUresult cuMemHostUnregister_v4000(void *address) {
+  NOTE("cuMemHostUnregister@4000(%llx)", U(address));
+  return 0;
+}
 static CUresult cuMemAllocManaged_v6000(CUdeviceptr *out, size_t bytes, unsigned flags) {
   NOTE("cuMemAllocManaged@6000(%zu, %u)", bytes, flags);
   *out = (CUdeviceptr)(uintptr_t)calloc(1, bytes);
@@ -592,6 +600,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuProfilerStart, 4000) X(cuProfilerStop, 4000) \
   X(cuCtxEnablePeerAccess, 4000) X(cuCtxDisablePeerAccess, 4000) X(cuMemAlloc, 3020) \
   X(cuMemFree, 3020) X(cuMemHostAlloc, 2020) X(cuMemFreeHost, 2000) X(cuMemAllocManaged, 6000) \
+  X(cuMemHostRegister, 6050) X(cuMemHostUnregister, 4000) \
   X(cuMemGetInfo, 3020) X(cuPointerGetAttribute, 4000) X(cuMemRangeGetAttribute, 8000) \
   X(cuMemPrefetchAsync, 8000) X(cuMemPrefetchAsync, 12020) X(cuMemAdvise, 8000) \
   X(cuMemAdvise, 12020) X(cuMemcpyAsync, 4000) X(cuMemcpyHtoDAsync, 3020) \

@@ -31,6 +31,11 @@ public interface Faces {
   /** Whether it is page-locked memory of the host. */
   boolean isOfHost();
 
+  /** Whether it is memory that nobody may write through the buffer. */
+  default boolean isReadOnly(Face buffer) {
+    return false;
+  }
+
   /** The host's side of the memory, for the library's own use; null if the host has none. */
   @Nullable MemorySegment hostMemory(Face buffer);
 

@@ -20,6 +20,14 @@ public final class HostView {
   private final BargingLock lock = new BargingLock();
   private @Nullable MemorySegment segment;
 
+  /** A segment that is made when first requested, and dies with the buffer. */
+  public HostView() {}
+
+  /** Memory of the program, which outlives the buffer. */
+  public HostView(MemorySegment ofProgram) {
+    segment = ofProgram;
+  }
+
   /** The segment of a buffer, or of a slice of it. */
   public MemorySegment of(Memory part, Memory whole) {
     part.checkOpen();

@@ -51,6 +51,13 @@ public record Memory(
     return faces.hostAddress(face);
   }
 
+  /** Checks that it may be written. */
+  public void checkWritable() {
+    if (faces.isReadOnly(face)) {
+      throw new IllegalArgumentException("target: %s is read-only".formatted(this));
+    }
+  }
+
   public void checkOpen() {
     on().session().checkOpen();
     block.checkOpen();

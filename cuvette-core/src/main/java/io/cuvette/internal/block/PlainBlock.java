@@ -99,6 +99,21 @@ public final class PlainBlock extends Block {
     return buffer;
   }
 
+  /** Has a buffer own the page-locking of memory of the program; {@code free} ends that. */
+  public static PlainBlock ownRegistered(
+      Faces faces, Face buffer, MemorySegment memory, OpenStream stream, LongConsumer free) {
+    PlainBlock block;
+    try {
+      block = new PlainBlock(buffer, stream, memory.address(), memory.byteSize(), free, By.DRIVER);
+      list(faces, buffer, block);
+    } catch (OutOfMemoryError e) {
+      free.accept(memory.address());
+      throw e;
+    }
+    block.joinCapture(stream.state);
+    return block;
+  }
+
   /** Makes a buffer own memory that code of the user releases, which is not waited for. */
   public static void ownAdopted(Memory memory, Runnable free) {
     OpenStream stream = memory.order();

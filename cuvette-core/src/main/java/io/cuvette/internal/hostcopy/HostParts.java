@@ -166,7 +166,7 @@ public final class HostParts {
 
   private void copy(
       MemorySegment from, long fromOffset, MemorySegment to, long toOffset, long bytes, int part) {
-    if (!parts.get(part).isMapped()) {
+    if (!from.isMapped() && !to.isMapped()) {
       MemorySegment.copy(from, fromOffset, to, toOffset, bytes);
       return;
     }
@@ -175,8 +175,10 @@ public final class HostParts {
       meetSafepoint();
     } catch (InternalError e) {
       throw new IllegalStateException(
-          "%s: the file that %s is mapped from has shrunk, or cannot be read"
-              .formatted(name(part), parts.get(part)),
+          parts.get(part).isMapped()
+              ? "%s: the file that %s is mapped from has shrunk, or cannot be read"
+                  .formatted(name(part), parts.get(part))
+              : "the file that the buffer is mapped from has shrunk, or cannot be read",
           e);
     }
   }

@@ -16,6 +16,22 @@ import org.jspecify.annotations.Nullable;
 public final class HostViews<M extends Ending> {
   private final ConcurrentSkipListMap<Long, View> open = new ConcurrentSkipListMap<>();
 
+  /** Memory of the program by address, none of which overlaps. */
+  private final ConcurrentSkipListMap<Long, Registered<M>> registered =
+      new ConcurrentSkipListMap<>();
+
+  private record Registered<M>(M of, MemorySegment segment) {
+    boolean overlaps(MemorySegment other) {
+      return other.address() < segment.address() + segment.byteSize()
+          && segment.address() < other.address() + other.byteSize();
+    }
+
+    boolean hasAll(MemorySegment other) {
+      return segment.address() <= other.address()
+          && other.address() + other.byteSize() <= segment.address() + segment.byteSize();
+    }
+  }
+
   /** The segment of a whole buffer, and the arena it dies with. */
   public final class View {
     private final M of;
@@ -80,13 +96,45 @@ public final class HostViews<M extends Ending> {
     return isDone;
   }
 
-  /** The end of the buffer whose memory a segment begins in; null if that is no buffer's. */
+  /** Notes memory of the program that a buffer was made of, and is not freed with it. */
+  public void register(M of, MemorySegment segment) {
+    registered.put(segment.address(), new Registered<>(of, segment));
+  }
+
+  /** It is memory of the program alone again. */
+  public void unregister(MemorySegment segment) {
+    registered.remove(segment.address());
+  }
+
+  /**
+   * The end of the buffer whose memory a segment begins in; null if that is no buffer's. Memory of
+   * the program can go on behind what was registered: all of the segment must be.
+   */
   public @Nullable M find(MemorySegment segment) {
-    if (open.isEmpty()) {
+    long address = segment.address();
+    if (!open.isEmpty()) {
+      Map.Entry<Long, View> below = open.floorEntry(address);
+      if (below != null && below.getValue().has(address)) {
+        return below.getValue().of;
+      }
+    }
+    Registered<M> near = lastBelow(segment);
+    return near != null && near.hasAll(segment) ? near.of : null;
+  }
+
+  /** Whether some of a segment, and not all, is registered: no driver takes that. */
+  public boolean isInPart(MemorySegment segment) {
+    Registered<M> near = lastBelow(segment);
+    return near != null && near.overlaps(segment) && !near.hasAll(segment);
+  }
+
+  /** The registered memory with the highest address below the end of a segment. */
+  private @Nullable Registered<M> lastBelow(MemorySegment segment) {
+    if (registered.isEmpty()) {
       return null;
     }
-    long address = segment.address();
-    Map.Entry<Long, View> below = open.floorEntry(address);
-    return below != null && below.getValue().has(address) ? below.getValue().of : null;
+    Map.Entry<Long, Registered<M>> last =
+        registered.lowerEntry(segment.address() + segment.byteSize());
+    return last == null ? null : last.getValue();
   }
 }

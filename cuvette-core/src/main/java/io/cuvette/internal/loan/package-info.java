@@ -1,4 +1,4 @@
-/** What code outside of Java uses until it gives it back. */
+/** What is lent: to code outside of Java, and by the program to the driver. */
 @NullMarked
 package io.cuvette.internal.loan;
 

@@ -41,6 +41,7 @@ public final class NodeWork {
 
   public static NodeId copy(NodeTarget target, Memory to, Memory from) {
     checkMemory(target, "target", to);
+    to.checkWritable();
     checkMemory(target, "source", from);
     if (from.byteSize() > to.byteSize()) {
       throw new IllegalArgumentException(
@@ -60,6 +61,7 @@ public final class NodeWork {
 
   public static NodeId fill(NodeTarget target, Memory to, FillValue value) {
     checkMemory(target, "target", to);
+    to.checkWritable();
     value.check(to);
     long count = to.byteSize() / value.bytes();
     GraphNodeParams params =

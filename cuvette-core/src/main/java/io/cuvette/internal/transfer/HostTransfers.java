@@ -8,6 +8,7 @@ import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
@@ -30,6 +31,7 @@ public final class HostTransfers {
       Memory target, MemorySegment source, OpenStream stream, Staging staging) {
     Transfers.checkCanWait(stream, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
+    target.checkWritable();
     checkApart(target, source);
     if (target.hostMemory() == null && source.byteSize() > 0 && isForDriver(source, stream)) {
       target.checkOpen();
@@ -64,6 +66,7 @@ public final class HostTransfers {
     Transfers.checkCanWait(stream, "gatherFrom");
     HostParts host = HostParts.of("sources", sources, false);
     Transfers.checkFits(target, host.byteSize());
+    target.checkWritable();
     host.forEachNative(source -> checkApart(target, source));
     copy(target, host, stream, staging, true);
   }
@@ -104,6 +107,7 @@ public final class HostTransfers {
       return true;
     }
     return !host.isMapped()
+        && !stream.state.streams.views().isInPart(host)
         && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
   }
 
@@ -138,6 +142,7 @@ public final class HostTransfers {
       Memory target, MemorySegment source, OpenStream stream, Staging staging) {
     target.checkOpen();
     Transfers.checkFits(target, source.byteSize());
+    target.checkWritable();
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
     checkApart(target, source);
@@ -201,12 +206,15 @@ public final class HostTransfers {
    * launch of the graph reads or writes the memory itself.
    */
   private static boolean isStaged(MemorySegment host, OpenStream stream) {
-    boolean worth = host.isMapped() || (host.byteSize() > DRIVER_STAGES_BYTES && canWait(stream));
-    if (!worth || stream.state.streams.views().find(host) != null) {
+    HostViews<UsedMemory> views = stream.state.streams.views();
+    boolean inPart = views.isInPart(host);
+    boolean worth =
+        inPart || host.isMapped() || (host.byteSize() > DRIVER_STAGES_BYTES && canWait(stream));
+    if (!worth || views.find(host) != null) {
       return false;
     }
     if (stream.state.capture() == null) {
-      return host.isMapped() || !isKnownToDriver(host, stream);
+      return inPart || host.isMapped() || !isKnownToDriver(host, stream);
     }
     if (host.isMapped()) {
       throw new IllegalStateException(

@@ -31,6 +31,7 @@ public final class Transfers {
     target.checkOpen();
     source.checkOpen();
     checkFits(target, source.byteSize());
+    target.checkWritable();
     checkStream(target, source, stream);
     checkApart(target.address(), source.address(), source.byteSize());
     if (source.byteSize() == 0) {
@@ -144,6 +145,7 @@ public final class Transfers {
       Memory target, FillValue value, OpenStream stream, ChunkSource scratch) {
     target.checkOpen();
     value.check(target);
+    target.checkWritable();
     checkStream(target, target, stream);
     if (target.byteSize() == 0) {
       return;

@@ -35,6 +35,11 @@ public final class FfmForeign implements ForeignCalls {
   }
 
   @Override
+  public Runnable holdArena(MemorySegment memory) {
+    return ArenaKeeper.of(memory)::letGo;
+  }
+
+  @Override
   public long callback(LongConsumer receiver) {
     Objects.requireNonNull(receiver, "receiver");
     LongConsumer guarded = argument -> pass(receiver, argument);

@@ -23,6 +23,10 @@ public final class FfmMemory extends Part implements MemoryCalls {
       required("cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", 2020, OUT, SIZE, INT);
   public static final DriverFunction FREE_HOST =
       required("cuMemFreeHost(address=%#x, device=%d)", 2000, POINTER);
+  public static final MethodHandle HOST_REGISTER =
+      Libcuda.function("cuMemHostRegister", 6050, SEGMENT, SIZE, INT);
+  public static final DriverFunction HOST_UNREGISTER =
+      optional("cuMemHostUnregister(address=%#x, device=%d)", 4000, POINTER);
   public static final DriverFunction ALLOC_MANAGED =
       optional("cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", 6000, OUT, SIZE, INT);
 
@@ -73,6 +77,21 @@ public final class FfmMemory extends Part implements MemoryCalls {
   @Override
   public void memFreeHost(int device, long address) {
     FREE_HOST.free(address, device, entry.enterToFree(device));
+  }
+
+  @Override
+  public void memHostRegister(int device, MemorySegment memory, int flags) {
+    FfmTransfers.checkNative("memory", memory);
+    long bytes = memory.byteSize();
+    Call.of(
+            "cuMemHostRegister(address=%#x, bytes=%d, flags=%d, device=%d)",
+            memory.address(), bytes, flags, device)
+        .run(_ -> (int) HOST_REGISTER.invokeExact(memory, bytes, flags), enter(device));
+  }
+
+  @Override
+  public void memHostUnregister(int device, long address) {
+    HOST_UNREGISTER.free(address, device, entry.enterToFree(device));
   }
 
   @Override

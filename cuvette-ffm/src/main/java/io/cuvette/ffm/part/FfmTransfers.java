@@ -92,7 +92,7 @@ public final class FfmTransfers extends Part implements TransferCalls {
     }
   }
 
-  private static void checkNative(String name, MemorySegment segment) {
+  static void checkNative(String name, MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(
           name + ": heap segment (expected: native memory; copy it into a PinnedBuffer first)");

@@ -11,6 +11,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.testkit.CudaTest;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -48,6 +49,18 @@ class PinnedGuideTest {
               () -> device.copyFrom(MemorySegment.ofArray(new byte[8]), cuda.currentStream()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageEndingWith("copy it into a PinnedBuffer first");
+    }
+  }
+
+  @CudaTest
+  void memoryThatIsThere_isRegistered(Cuda cuda) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment index = arena.allocate(1 << 20);
+      try (PinnedBuffer registered = cuda.registerHost(index);
+          Buffer device = cuda.allocate(registered.byteSize())) {
+        device.copyFrom(index); // without page-locked memory in between
+        assertThatThrownBy(arena::close).isInstanceOf(IllegalStateException.class);
+      }
     }
   }
 

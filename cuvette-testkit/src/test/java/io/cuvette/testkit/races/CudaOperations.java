@@ -6,6 +6,8 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.Scope;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -104,6 +106,13 @@ final class CudaOperations {
             }));
     all.add(cuda("allocateManaged(long)", cuda -> cuda.allocateManaged(Stage.BYTES).close()));
     all.add(cuda("allocatePinned(long)", cuda -> cuda.allocatePinned(Stage.BYTES).close()));
+    all.add(
+        Operation.of(
+            "Cuda.registerHost(MemorySegment)",
+            stage -> {
+              MemorySegment memory = Arena.ofAuto().allocate(Stage.BYTES);
+              return () -> stage.cuda.registerHost(memory).close();
+            }));
     all.add(
         Operation.of(
             "Cuda.wrap(long, long, Object)",

@@ -56,6 +56,18 @@ public final class KnownMemory {
     Unwritten.mark(memory);
   }
 
+  /**
+   * Notes memory of the program that was page-locked. What a file has is not looked at: it may
+   * shrink.
+   */
+  public void registered(MemorySegment memory, CallTrace here) {
+    if (memory.isMapped()) {
+      allocated(memory.address(), memory.byteSize(), "memHostUnregister", here);
+    } else {
+      allocatedOnHost(memory, "memHostUnregister", here);
+    }
+  }
+
   /** Notes that the host sees a range somewhere. */
   public void viewed(MemorySegment view, long address) {
     views.add(view, address);

@@ -73,6 +73,20 @@ public final class SanitizerMemory implements MemoryCalls {
   }
 
   @Override
+  public void memHostRegister(int device, MemorySegment memory, int flags) {
+    CallTrace site = CallTrace.of("memHostRegister", "device", device, "bytes", memory.byteSize());
+    calls.memHostRegister(device, memory, flags);
+    core.check(_ -> core.memory.registered(memory, site));
+  }
+
+  @Override
+  public void memHostUnregister(int device, long address) {
+    CallTrace site = CallTrace.of("memHostUnregister", "device", device, "address", address);
+    core.check(findings -> core.memory.checkFree(address, "memHostUnregister", site, findings));
+    core.free(core.memory::free, address, site, () -> calls.memHostUnregister(device, address));
+  }
+
+  @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     core.checkLive(
         CallTrace.passing("hostView", "address", address, "bytes", bytes), address, bytes);

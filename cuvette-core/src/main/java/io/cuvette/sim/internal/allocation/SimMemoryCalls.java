@@ -2,6 +2,7 @@ package io.cuvette.sim.internal.allocation;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryCalls;
+import io.cuvette.sim.internal.base.MappedFiles;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.graph.GraphBlock;
 import io.cuvette.sim.internal.machine.CaptureBranch;
@@ -24,6 +25,7 @@ import java.lang.foreign.MemorySegment;
 /** The calls about memory, without those that move bytes. Thread-safe. */
 public final class SimMemoryCalls implements MemoryCalls {
   private static final int MAX_HOST_FLAGS = 7;
+  private static final int MAX_REGISTER_FLAGS = 15;
 
   private final SimMachine machine;
 
@@ -163,6 +165,57 @@ public final class SimMemoryCalls implements MemoryCalls {
           }
         },
         () -> "cuMemFreeHost(address=0x%x, device=%d)".formatted(address, device));
+  }
+
+  @Override
+  public void memHostRegister(int device, MemorySegment memory, int flags) {
+    machine.run(
+        () -> {
+          SimDevice owner = machine.working(device);
+          if (flags < 0 || flags > MAX_REGISTER_FLAGS) {
+            throw SimRefusal.invalidValue(
+                "flags: %d (expected: 0 to %d)".formatted(flags, MAX_REGISTER_FLAGS));
+          }
+          checkPageable(memory, flags);
+          machine.hostMemory.register(owner, memory, machine.nextId(), flags);
+          machine.spend(SimCosts.hostAlloc(memory.byteSize()));
+        },
+        () ->
+            "cuMemHostRegister(address=0x%x, bytes=%d, flags=%d, device=%d)"
+                .formatted(memory.address(), memory.byteSize(), flags, device));
+  }
+
+  private static void checkPageable(MemorySegment memory, int flags) {
+    if (!memory.isNative() || memory.byteSize() == 0) {
+      throw SimRefusal.invalidValue("memory: %s (expected: native memory)".formatted(memory));
+    }
+    if (memory.isReadOnly() && (flags & HostBlock.READ_ONLY) == 0) {
+      throw SimRefusal.invalidValue(
+          "memory: %s may not be written (expected: flag %d)"
+              .formatted(memory, HostBlock.READ_ONLY));
+    }
+    if (!MappedFiles.areThere(memory)) {
+      throw SimRefusal.invalidValue("memory: the file of %s is shorter".formatted(memory));
+    }
+  }
+
+  @Override
+  public void memHostUnregister(int device, long address) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          SimPlace place = machine.hostMemory.find(address);
+          if (place == null
+              || place.offset() != 0
+              || !(place.block() instanceof HostBlock block)
+              || block.kind != HostBlock.Kind.REGISTERED) {
+            throw new SimRefusal(
+                CudaStatus.HOST_MEMORY_NOT_REGISTERED,
+                "address: 0x%x (expected: the first of registered memory)".formatted(address));
+          }
+          freeHost(block, HostBlock.Kind.REGISTERED);
+        },
+        () -> "cuMemHostUnregister(address=0x%x, device=%d)".formatted(address, device));
   }
 
   @Override

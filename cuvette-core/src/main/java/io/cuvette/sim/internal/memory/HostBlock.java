@@ -1,8 +1,11 @@
 package io.cuvette.sim.internal.memory;
 
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.BlockFile;
 import io.cuvette.sim.internal.base.Extent;
+import io.cuvette.sim.internal.base.MappedFiles;
 import io.cuvette.sim.internal.base.PagedBytes;
+import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.schedule.HeldMemory;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import java.lang.foreign.Arena;
@@ -19,9 +22,14 @@ public final class HostBlock extends SimBlock implements HeldMemory {
   public enum Kind {
     PINNED,
     MANAGED,
+    /** Memory of the program that was page-locked. */
+    REGISTERED,
     /** Memory the driver did not make; only during a copy. */
     PAGEABLE
   }
+
+  /** CU_MEMHOSTREGISTER_READ_ONLY. */
+  public static final int READ_ONLY = 8;
 
   public final Kind kind;
   public final MemorySegment segment;
@@ -65,6 +73,11 @@ public final class HostBlock extends SimBlock implements HeldMemory {
 
   public static HostBlock pageable(SimDevice device, MemorySegment segment) {
     return new HostBlock(Kind.PAGEABLE, device, segment, 0, 0, null, null, null);
+  }
+
+  /** A block of memory of the program, which stays the program's. */
+  public static HostBlock registered(SimDevice device, MemorySegment segment, long id, int flags) {
+    return new HostBlock(Kind.REGISTERED, device, segment, id, flags, null, null, null);
   }
 
   /** A block in a range of a file, which is released with the block. */
@@ -149,6 +162,9 @@ public final class HostBlock extends SimBlock implements HeldMemory {
 
   /** The same memory once more, for as long as the arena lives. */
   public MemorySegment view(long offset, long bytes, Arena viewArena) {
+    if (kind == Kind.REGISTERED) {
+      return segment.asSlice(offset, bytes); // the program has it already, for longer than this
+    }
     if (file == null || extent == null) {
       throw new IllegalStateException("pageable memory has no views");
     }
@@ -183,18 +199,31 @@ public final class HostBlock extends SimBlock implements HeldMemory {
     return true;
   }
 
+  /** What a device that writes read-only memory ends with. */
+  void checkWritable() {
+    if (kind == Kind.REGISTERED && (segment.isReadOnly() || (flags & READ_ONLY) != 0)) {
+      throw new SimRefusal(
+          CudaStatus.ILLEGAL_ADDRESS,
+          "0x%x: %d bytes that are registered as read-only".formatted(address, byteSize));
+    }
+  }
+
   @Override
   public void read(long offset, MemorySegment target) {
-    target.copyFrom(content().asSlice(offset, target.byteSize()));
+    MemorySegment source = content().asSlice(offset, target.byteSize());
+    MappedFiles.access(segment, () -> target.copyFrom(source));
   }
 
   @Override
   public void write(long offset, MemorySegment source) {
-    content().asSlice(offset, source.byteSize()).copyFrom(source);
+    checkWritable();
+    MemorySegment target = content().asSlice(offset, source.byteSize());
+    MappedFiles.access(segment, () -> target.copyFrom(source));
   }
 
   @Override
   public void fill(long offset, long bytes, int pattern) {
-    PagedBytes.fill(content(), offset, bytes, pattern);
+    checkWritable();
+    MappedFiles.access(segment, () -> PagedBytes.fill(content(), offset, bytes, pattern));
   }
 }

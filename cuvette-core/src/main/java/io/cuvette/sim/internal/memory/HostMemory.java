@@ -1,8 +1,10 @@
 package io.cuvette.sim.internal.memory;
 
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.BlockFile;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.HostFile;
+import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -36,6 +38,27 @@ public final class HostMemory {
     Extent extent = file.reserve(Math.max(1, bytes));
     HostBlock block = HostBlock.of(kind, device, file, extent, bytes, id, flags);
     return add(block);
+  }
+
+  /**
+   * Memory of the program.
+   *
+   * @throws SimRefusal if some of it is a block already
+   */
+  public HostBlock register(SimDevice device, MemorySegment memory, long id, int flags) {
+    retryOne();
+    long end = memory.address() + memory.byteSize();
+    mappings
+        .headMap(end)
+        .forEach((address, mapping) -> {
+          if (mapping.isAlive() && address + mapping.segment.byteSize() > memory.address()) {
+            throw new SimRefusal(
+                CudaStatus.HOST_MEMORY_ALREADY_REGISTERED,
+                "0x%x: %d bytes, in part %s"
+                    .formatted(memory.address(), end - memory.address(), mapping.block));
+          }
+        });
+    return add(HostBlock.registered(device, memory, id, flags));
   }
 
   /** A block in a file that other processes can map. */
@@ -89,7 +112,7 @@ public final class HostMemory {
   public MemorySegment view(SimPlace place, long bytes, Arena arena) {
     HostBlock block = (HostBlock) place.block();
     MemorySegment view = block.view(place.offset(), bytes, arena);
-    if (bytes > 0) {
+    if (bytes > 0 && block.kind != HostBlock.Kind.REGISTERED) {
       mappings.put(view.address(), new Mapping(block, place.offset(), view));
     }
     return view;

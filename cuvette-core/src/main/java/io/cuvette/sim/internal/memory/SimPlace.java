@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.memory;
 
+import io.cuvette.sim.internal.base.MappedFiles;
 import io.cuvette.sim.internal.base.SimRefusal;
 import java.lang.foreign.MemorySegment;
 
@@ -58,14 +59,21 @@ public record SimPlace(SimBlock block, long offset) {
     } else if (block instanceof DeviceBlock to && source.block instanceof VirtualBlock from) {
       from.copyTo(to, offset, source.offset, bytes);
     } else if (source.block instanceof HostBlock from) {
-      block.write(offset, from.content().asSlice(source.offset, bytes));
+      writeFrom(from, source.offset, bytes);
     } else {
-      source.block.read(source.offset, hostSegment().asSlice(offset, bytes));
+      HostBlock to = (HostBlock) block;
+      to.checkWritable();
+      MemorySegment content = to.content().asSlice(offset, bytes);
+      MappedFiles.access(to.segment, () -> source.block.read(source.offset, content));
     }
   }
 
-  private MemorySegment hostSegment() {
-    return ((HostBlock) block).content();
+  /** Of a file that has become shorter since, what is left of it. */
+  private void writeFrom(HostBlock from, long start, long bytes) {
+    MemorySegment content = from.content().asSlice(start, bytes);
+    if (!MappedFiles.access(from.segment, () -> block.write(offset, content))) {
+      MappedFiles.forEachPage(content, (at, page) -> block.write(offset + at, page));
+    }
   }
 
   public void fill(long bytes, int pattern, DevicePages by) {
