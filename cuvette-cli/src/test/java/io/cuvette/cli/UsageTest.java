@@ -53,6 +53,15 @@ class UsageTest {
           replay f --stream-mode turning:1025 | N from 1 to 1024
           replay f --repeat 0                 | '--repeat': 0 (expected: >= 1)
           replay f --repeat x                 | 'x'
+          replay f --limit lots               | 'lots' (expected: bytes such as 2GiB, a multiple
+          replay f --limit 0                  | '0' (expected: bytes such as 2GiB, a multiple
+          replay f --limit 0x                 | '0x' (expected: bytes such as 2GiB, a multiple
+          replay f --limit 50%                | '50%' (expected: bytes such as 2GiB, a multiple
+          replay f --limit 1.03x+             | '1.03x+' (expected: bytes such as 2GiB, a multiple
+          replay f --limit -1x                | '-1x' (expected: bytes such as 2GiB, a multiple
+          replay f --limit 1x+8GB --pool direct | --limit with the pool direct, which has none
+          replay f --timeline 5               | --timeline without --json
+          replay f --timeline 0 --json        | '--timeline': 0 (expected: 1 to 100000)
           """)
   void badUsage_isOneLineAndExitCode2(String arguments, String message) {
     Run run = Run.of(arguments.isEmpty() ? new String[0] : arguments.split(" "));

@@ -6,6 +6,7 @@ import io.cuvette.MemoryResource;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,7 +85,7 @@ final class HandOver {
         return false;
       }
       if (spins % SPINS == 0) {
-        Thread.yield();
+        LockSupport.parkNanos(1);
       } else {
         Thread.onSpinWait();
       }

@@ -47,8 +47,22 @@ final class Replay {
     }
   }
 
+  /** Sees each operation of a replay. */
+  @FunctionalInterface
+  interface Observer {
+    /**
+     * Called after an operation.
+     *
+     * @param done how many there were
+     * @param liveBytes what was requested of the blocks in use
+     * @param blockBytes what these blocks have
+     */
+    void after(int done, long liveBytes, long blockBytes);
+  }
+
   /** Replays all operations and gives the most bytes that the blocks in use had at once. */
-  long peakBlockBytes() {
+  long observedPass(Observer observer) {
+    long liveBytes = 0;
     long used = 0;
     long peak = 0;
     try {
@@ -56,13 +70,16 @@ final class Replay {
         long bytes = trace.bytes()[operation];
         int slot = trace.slots()[operation];
         if (bytes == Trace.FREE) {
+          liveBytes -= byteSize(slot);
           used -= blockBytes(slot);
           free(slot, streams[trace.streams()[operation]]);
         } else {
           live[slot] = pool.allocate(bytes, streams[trace.streams()[operation]]);
+          liveBytes += bytes;
           used += blockBytes(slot);
           peak = Math.max(peak, used);
         }
+        observer.after(operation + 1, liveBytes, used);
       }
     } catch (CudaException | IllegalArgumentException e) {
       throw failed(e);
@@ -92,6 +109,11 @@ final class Replay {
       live[slot] = null;
       buffer.close();
     }
+  }
+
+  private long byteSize(int slot) {
+    Buffer buffer = live[slot];
+    return buffer == null ? 0 : buffer.byteSize();
   }
 
   private long blockBytes(int slot) {

@@ -29,6 +29,8 @@ import picocli.CommandLine.Parameters;
       ""
     })
 public final class ReplayCommand implements Runnable {
+  private static final int MOST_POINTS = 100_000;
+
   private final CommonOptions common;
 
   @Parameters(
@@ -59,6 +61,23 @@ public final class ReplayCommand implements Runnable {
   private StreamMode mode = StreamMode.RECORDED;
 
   @Option(
+      names = "--limit",
+      paramLabel = "LIMIT",
+      converter = ReplayLimit.Converter.class,
+      description =
+          "The most that a pool may hold: bytes (2GiB), a multiple of the trace's peak live"
+              + " (1.03x), or both (1.03x+8MiB). Not for direct. Default: no limit.")
+  private ReplayLimit limit = ReplayLimit.NONE;
+
+  @Option(
+      names = "--timeline",
+      paramLabel = "POINTS",
+      description =
+          "With --json: so many points of live and held memory over the first pass, each"
+              + " [operation, live bytes, held bytes].")
+  private @Nullable Integer timeline;
+
+  @Option(
       names = "--repeat",
       paramLabel = "N",
       description = "Timed passes. Default: what fits into two seconds, 10 at most.")
@@ -76,13 +95,17 @@ public final class ReplayCommand implements Runnable {
       throw common.usage(
           "Invalid value for option '--repeat': %d (expected: >= 1)".formatted(passes), null);
     }
-    List<Trace> traces = files.stream().map(TraceReader::read).toList();
-    String device = common.device();
     Set<PoolKind> kinds = new LinkedHashSet<>(pools);
+    checkUsage(kinds);
+    var settings = new ReplayRun.Settings(passes, limit, timeline == null ? 0 : timeline);
+    List<Trace> traces = files.stream().map(TraceReader::read).toList();
+    traces.forEach(limit::of); // all limits are right, or none is tried
+    String device = common.device();
     Table table = header();
     try (Progress progress = Progress.start(common, "replay", traces.size() * kinds.size())) {
       for (Trace trace : traces) {
-        ReplayRun run = new ReplayRun(common, SimulatedMemory.enough(device, trace), mode, passes);
+        String enough = SimulatedMemory.enough(device, trace);
+        ReplayRun run = new ReplayRun(common, enough, mode, settings);
         for (PoolKind kind : kinds) {
           show(run.run(trace, kind), table);
           progress.step();
@@ -92,6 +115,22 @@ public final class ReplayCommand implements Runnable {
       if (!table.isEmpty()) {
         table.print(common.terminal().out());
       }
+    }
+  }
+
+  private void checkUsage(Set<PoolKind> kinds) {
+    if (limit.isThere() && kinds.contains(PoolKind.DIRECT)) {
+      throw common.usage(
+          "--limit with the pool direct, which has none (expected: memory, elastic, async)", null);
+    }
+    if (timeline != null && (timeline < 1 || timeline > MOST_POINTS)) {
+      throw common.usage(
+          "Invalid value for option '--timeline': %d (expected: 1 to %d)"
+              .formatted(timeline, MOST_POINTS),
+          null);
+    }
+    if (timeline != null && !common.json()) {
+      throw common.usage("--timeline without --json (expected: both)", null);
     }
   }
 

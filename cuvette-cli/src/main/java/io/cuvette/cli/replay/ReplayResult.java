@@ -2,6 +2,7 @@ package io.cuvette.cli.replay;
 
 import io.cuvette.cli.Json;
 import io.cuvette.cli.PoolKind;
+import java.util.List;
 
 /**
  * What a replay measured. Immutable.
@@ -20,6 +21,9 @@ import io.cuvette.cli.PoolKind;
  * @param warmNanosPerOperation the mean of the fastest of the others; NaN if there was none
  * @param passes the number of timed passes
  * @param driverCalls the calls of the driver in the first pass
+ * @param limitBytes the pool's limit; {@link Long#MAX_VALUE} for none
+ * @param timeline operation, live bytes and held bytes of points in the first pass; empty if not
+ *     asked for
  */
 record ReplayResult(
     String trace,
@@ -35,7 +39,9 @@ record ReplayResult(
     double firstNanosPerOperation,
     double warmNanosPerOperation,
     int passes,
-    long driverCalls) {
+    long driverCalls,
+    long limitBytes,
+    List<List<Long>> timeline) {
 
   /** Held over live; NaN if nothing was ever live. */
   double ratio() {
@@ -43,21 +49,24 @@ record ReplayResult(
   }
 
   Json json() {
-    return new Json()
-        .with("trace", trace)
-        .with("pool", pool.text())
-        .with("device", device)
-        .with("simulated", simulated)
-        .with("streamMode", streamMode.text())
-        .with("streams", streams)
-        .with("operations", operations)
-        .with("peakLiveBytes", peakLiveBytes)
-        .with("peakHeldBytes", peakHeldBytes)
-        .with("ratio", ratio())
-        .with("nsPerOperation", nanosPerOperation)
-        .with("firstNsPerOperation", firstNanosPerOperation)
-        .with("warmNsPerOperation", warmNanosPerOperation)
-        .with("passes", passes)
-        .with("driverCalls", driverCalls);
+    Json json =
+        new Json()
+            .with("trace", trace)
+            .with("pool", pool.text())
+            .with("device", device)
+            .with("simulated", simulated)
+            .with("streamMode", streamMode.text())
+            .with("streams", streams)
+            .with("operations", operations)
+            .with("peakLiveBytes", peakLiveBytes)
+            .with("peakHeldBytes", peakHeldBytes)
+            .with("ratio", ratio())
+            .with("nsPerOperation", nanosPerOperation)
+            .with("firstNsPerOperation", firstNanosPerOperation)
+            .with("warmNsPerOperation", warmNanosPerOperation)
+            .with("passes", passes)
+            .with("driverCalls", driverCalls)
+            .with("limitBytes", limitBytes == Long.MAX_VALUE ? null : limitBytes);
+    return timeline.isEmpty() ? json : json.with("timeline", timeline);
   }
 }

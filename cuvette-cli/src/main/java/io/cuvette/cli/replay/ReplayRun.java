@@ -6,6 +6,7 @@ import io.cuvette.LeakLevel;
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.OpenPool;
 import io.cuvette.cli.PoolKind;
+import java.util.List;
 
 /**
  * Replays one trace through one pool: once with the driver's calls counted, for what the pool holds
@@ -20,14 +21,23 @@ final class ReplayRun {
   private final CommonOptions options;
   private final String device;
   private final StreamMode mode;
-  private final int repeat;
+  private final Settings settings;
 
-  ReplayRun(CommonOptions options, String device, StreamMode mode, int repeat) {
+  ReplayRun(CommonOptions options, String device, StreamMode mode, Settings settings) {
     this.options = options;
     this.device = device;
     this.mode = mode;
-    this.repeat = repeat;
+    this.settings = settings;
   }
+
+  /**
+   * What to do with each pool. Immutable.
+   *
+   * @param repeat the timed passes; 0 for as many as are sensible
+   * @param limit the pool's limit
+   * @param points those of a timeline; 0 for none
+   */
+  record Settings(int repeat, ReplayLimit limit, int points) {}
 
   /** What a first pass holds and asks. */
   private record Counted(long peakHeldBytes, long driverCalls) {}
@@ -60,7 +70,9 @@ final class ReplayRun {
         Timed.mean(timed.firstNanos, trace),
         Timed.mean(timed.warmNanos, trace),
         timed.passes,
-        counted.driverCalls);
+        counted.driverCalls,
+        settings.limit.of(trace).bytesOf(Long.MAX_VALUE),
+        settings.points == 0 ? List.of() : timeline(trace, kind));
   }
 
   private Counted count(Trace trace, PoolKind kind) {
@@ -68,20 +80,41 @@ final class ReplayRun {
     try (Cuda cuda =
         options.open(device, o -> o.withLeakLevel(LeakLevel.OFF).withDecorator(counter::around))) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
-      OpenPool pool = kind.open(cuda); // it ends with the Cuda
+      OpenPool pool = open(kind, cuda, trace);
       Replay replay = new Replay(trace, pool.resource(), streams);
       long before = counter.calls();
-      long peakBlockBytes = replay.peakBlockBytes();
+      long peakBlockBytes = replay.observedPass((_, _, _) -> {});
       long calls = counter.calls() - before;
       OpenPool.Held held = pool.held();
       return new Counted(held == null ? peakBlockBytes : held.peak().getAsLong(), calls);
     }
   }
 
+  /** In a pass of its own, since to ask a pool takes time and may tidy it. */
+  private List<List<Long>> timeline(Trace trace, PoolKind kind) {
+    try (Cuda cuda = options.open(device, o -> o)) {
+      CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
+      OpenPool pool = open(kind, cuda, trace);
+      Timeline timeline = new Timeline(trace, settings.points, pool);
+      long _ = new Replay(trace, pool.resource(), streams).observedPass(timeline::add);
+      return timeline.points();
+    }
+  }
+
+  /** A pool that ends with the Cuda. */
+  private OpenPool open(PoolKind kind, Cuda cuda, Trace trace) {
+    OpenPool pool = kind.open(cuda);
+    var set = pool.limit();
+    if (settings.limit.isThere() && set != null) {
+      set.accept(settings.limit.of(trace));
+    }
+    return pool;
+  }
+
   private Timed time(Trace trace, PoolKind kind) {
     try (Cuda cuda = options.open(device, o -> o)) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
-      Replay replay = new Replay(trace, kind.open(cuda).resource(), streams);
+      Replay replay = new Replay(trace, open(kind, cuda, trace).resource(), streams);
       long first = Long.MAX_VALUE;
       long warm = Long.MAX_VALUE;
       int passes = 0;
@@ -101,6 +134,8 @@ final class ReplayRun {
   }
 
   private boolean isMore(int passes, long spentNanos) {
-    return repeat > 0 ? passes < repeat : passes < MOST_PASSES && spentNanos < ENOUGH_NANOS;
+    return settings.repeat > 0
+        ? passes < settings.repeat
+        : passes < MOST_PASSES && spentNanos < ENOUGH_NANOS;
   }
 }

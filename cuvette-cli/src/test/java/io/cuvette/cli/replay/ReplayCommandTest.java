@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.cli.Run;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -292,5 +293,84 @@ class ReplayCommandTest {
         .containsEntry("ratio", null)
         .containsEntry("nsPerOperation", null);
     assertThat(Run.of("replay", none, "--device", "sim").out()).contains("-");
+  }
+
+  private Run limited(String file, String pool, String limit) {
+    String[] command = {"replay", file, "--device", "sim", "--json", "--repeat", "1"};
+    String[] all = Arrays.copyOf(command, command.length + 4);
+    System.arraycopy(new String[] {"--pool", pool, "--limit", limit}, 0, all, command.length, 4);
+    return Run.of(all);
+  }
+
+  @Test
+  void traceWithinALittleMoreThanItsPeak_completesInTheElasticPool() {
+    Run run = limited(TraceFiles.ofRepository(), "elastic", "1.03x+8MiB");
+    assertThat(run.code()).as(run.err()).isZero();
+    Map<String, Object> line = run.json().getFirst();
+    long live = (Long) line.get("peakLiveBytes");
+    long limit = Math.ceilDiv(live * 103, 100) + (8L << 20);
+    assertThat(line).containsEntry("limitBytes", limit);
+    assertThat((Long) line.get("peakHeldBytes")).isBetween(live, limit);
+  }
+
+  @Test
+  void limitInBytes_isThatOfThePool() {
+    for (String pool : List.of("memory", "elastic", "async")) {
+      Run run = limited(small(), pool, "64MiB");
+      assertThat(run.code()).as(run.err()).isZero();
+      assertThat(run.json().getFirst()).containsEntry("limitBytes", 64L << 20);
+    }
+    assertThat(limited(small(), "memory", "119000000x").json().getFirst().get("limitBytes"))
+        .isEqualTo(7310L * 119_000_000L);
+    Run none = Run.of("replay", small(), "--device", "sim", "--json");
+    assertThat(none.json().getFirst()).containsEntry("limitBytes", null);
+  }
+
+  @Test
+  void limitThatIsReached_namesTheLine() {
+    Run run = limited(small(), "memory", "1x");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .startsWith("cuvette: " + small() + ":6: allocate of 5000 bytes failed: ")
+        .contains("limit=7310")
+        .hasLineCount(1);
+  }
+
+  @Test
+  void limitBelowThePeak_isRefusedBeforeAnythingIsReplayed() {
+    String two =
+        TraceFiles.write(folder, "two.csv", TraceFiles.HEADER + "0,0,allocate,0x10,20,0x0\n");
+    Run run = Run.of("replay", two, small(), "--device", "sim", "--json", "--limit", "7309");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .isEqualTo(
+            "cuvette: "
+                + small()
+                + ": a limit of 7309 bytes (expected: >= 7310, its peak live; --limit 7309)\n");
+  }
+
+  @Test
+  void timeline_hasLiveAndHeldMemoryAtEachPoint() {
+    String[] command = {"replay", small(), "--device", "sim", "--json", "--pool", "", ""};
+    command[command.length - 2] = "memory,direct";
+    command[command.length - 1] = "--timeline=3";
+    List<Map<String, Object>> lines = Run.of(command).json();
+    assertThat(lines.get(0).get("timeline"))
+        .isEqualTo(
+            List.of(
+                List.of(2L, 3000L, 1024L + 2048),
+                List.of(4L, 3000L, 1024L + 2048),
+                List.of(6L, 7310L, 1024L + 2048 + 512 + 5120)));
+    assertThat(lines.get(1).get("timeline"))
+        .as("what is held without a pool is live, too")
+        .isEqualTo(
+            List.of(
+                List.of(2L, 3000L, 3000L), List.of(4L, 3000L, 2300L), List.of(6L, 7310L, 7310L)));
+    command[command.length - 1] = "--timeline=100000";
+    assertThat((List<?>) Run.of(command).json().getFirst().get("timeline")).hasSize(6);
+    command[command.length - 1] = "--timeline=4";
+    assertThat((List<?>) Run.of(command).json().getFirst().get("timeline")).hasSize(4);
   }
 }
