@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.devicepool.DevicePool;
@@ -15,8 +14,6 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
-import java.util.OptionalLong;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -193,8 +190,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    * @throws IllegalArgumentException if keptBytes is negative
    */
   public long trim(long keptBytes) {
-    Checks.notNegative("keptBytes", keptBytes);
-    return of(cuda.currentDevice()).trim(keptBytes);
+    return core.trim(CudaDevice.coreOf(cuda.currentDevice()), keptBytes);
   }
 
   /**
@@ -203,14 +199,10 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    *
    * @param idleFor the time, >= 0
    * @return the bytes released
+   * @throws IllegalArgumentException if idleFor is negative
    */
   public long trim(Duration idleFor) {
-    Objects.requireNonNull(idleFor, "idleFor");
-    if (idleFor.isNegative()) {
-      throw new IllegalArgumentException("idleFor: %s (expected: >= 0)".formatted(idleFor));
-    }
-    long nanos = TimeUnit.NANOSECONDS.convert(idleFor);
-    return of(cuda.currentDevice()).trim(0, OptionalLong.of(nanos));
+    return core.trim(CudaDevice.coreOf(cuda.currentDevice()), idleFor);
   }
 
   /** {@return the pages of the current device} */

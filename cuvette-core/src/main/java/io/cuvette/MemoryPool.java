@@ -1,12 +1,13 @@
 package io.cuvette;
 
-import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.devicepool.Pressure;
 import io.cuvette.internal.session.Device;
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.Objects;
+import java.util.function.LongSupplier;
 
 /**
  * Keeps freed device memory for reuse, one arena for each device and stream, with CuPy's rules:
@@ -45,11 +46,13 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     cuda.checkOpen();
     cuda.session().leaks().drain();
     this.options = options;
-    this.core = core(this, cuda, options);
+    this.core = core(this, cuda, options, System::nanoTime);
   }
 
   /** What does the work for one object of the user. */
-  static MemoryPoolCore core(Object of, Cuda cuda, PoolOptions options) {
+  static MemoryPoolCore core(Object of, Cuda cuda, PoolOptions options, LongSupplier clock) {
+    long crossStream = options.crossStreamBytes();
+    long threshold = options.releaseThresholdBytes();
     return new MemoryPoolCore(
         of,
         "MemoryPool",
@@ -57,7 +60,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
         new UpstreamChunks(options.upstream()),
         options.limit(),
         (pool, device, limit) ->
-            new CachingDevicePool(pool, device, limit, options.crossStreamBytes()),
+            new CachingDevicePool(pool, device, limit, crossStream, threshold, clock),
         BufferKind.DEVICE);
   }
 
@@ -144,8 +147,21 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * @throws IllegalArgumentException if keptBytes is negative
    */
   public long trim(long keptBytes) {
-    Checks.notNegative("keptBytes", keptBytes);
-    return core.of(CudaDevice.coreOf(cuda.currentDevice())).trim(keptBytes);
+    return core.trim(CudaDevice.coreOf(cuda.currentDevice()), keptBytes);
+  }
+
+  /**
+   * Gives cached memory of the current device back to upstream, as far as whole chunks are free in
+   * which nothing was allocated or freed for some time. Frees that follow each other within
+   * microseconds share a reading of the clock, so how long a chunk is free is known to within 0.1
+   * ms; when frees become rare after a burst, up to 63 of them count as of the burst's end.
+   *
+   * @param idleFor the time, >= 0
+   * @return the bytes released
+   * @throws IllegalArgumentException if idleFor is negative
+   */
+  public long trim(Duration idleFor) {
+    return core.trim(CudaDevice.coreOf(cuda.currentDevice()), idleFor);
   }
 
   /** {@return the bytes of the blocks in use} */

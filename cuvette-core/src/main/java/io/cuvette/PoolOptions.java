@@ -13,18 +13,27 @@ import org.jspecify.annotations.Nullable;
  *     stream takes the best fit, of up to eight times its size, among those of idle streams before
  *     the pool grows; smaller ones stay with their stream, as in CuPy. Long.MAX_VALUE switches it
  *     off
+ * @param releaseThresholdBytes how much may stay cached after a free: what is beyond goes back to
+ *     upstream as far as whole chunks are free, which waits for the device if upstream is
+ *     cuMemAlloc. Long.MAX_VALUE keeps all
  */
 public record PoolOptions(
-    MemoryResource upstream, @Nullable MemoryLimit limit, long crossStreamBytes) {
+    MemoryResource upstream,
+    @Nullable MemoryLimit limit,
+    long crossStreamBytes,
+    long releaseThresholdBytes) {
 
-  /** Plain device memory, the limit of the Cuda, sharing between streams from 4 KiB on. */
+  /**
+   * Plain device memory, the limit of the Cuda, sharing between streams from 4 KiB on, all kept.
+   */
   public static final PoolOptions DEFAULTS =
-      new PoolOptions(MemoryResource.direct(), null, 4L << 10);
+      new PoolOptions(MemoryResource.direct(), null, 4L << 10, Long.MAX_VALUE);
 
   /** Creates options. */
   public PoolOptions {
     Objects.requireNonNull(upstream, "upstream");
     Checks.notNegative("crossStreamBytes", crossStreamBytes);
+    Checks.notNegative("releaseThresholdBytes", releaseThresholdBytes);
   }
 
   /**
@@ -33,7 +42,8 @@ public record PoolOptions(
    * @param resource where chunks come from
    */
   public PoolOptions withUpstream(MemoryResource resource) {
-    return new PoolOptions(Objects.requireNonNull(resource, "resource"), limit, crossStreamBytes);
+    Objects.requireNonNull(resource, "resource");
+    return new PoolOptions(resource, limit, crossStreamBytes, releaseThresholdBytes);
   }
 
   /**
@@ -43,7 +53,8 @@ public record PoolOptions(
    * @param first the limit
    */
   public PoolOptions withLimit(MemoryLimit first) {
-    return new PoolOptions(upstream, Objects.requireNonNull(first, "first"), crossStreamBytes);
+    Objects.requireNonNull(first, "first");
+    return new PoolOptions(upstream, first, crossStreamBytes, releaseThresholdBytes);
   }
 
   /**
@@ -53,6 +64,15 @@ public record PoolOptions(
    * @param bytes the size in bytes, >= 0
    */
   public PoolOptions withCrossStreamBytes(long bytes) {
-    return new PoolOptions(upstream, limit, bytes);
+    return new PoolOptions(upstream, limit, bytes, releaseThresholdBytes);
+  }
+
+  /**
+   * {@return these options with another bound for what stays cached}
+   *
+   * @param bytes the bytes, >= 0
+   */
+  public PoolOptions withReleaseThresholdBytes(long bytes) {
+    return new PoolOptions(upstream, limit, crossStreamBytes, bytes);
   }
 }

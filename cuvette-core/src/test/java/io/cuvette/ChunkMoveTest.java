@@ -28,7 +28,7 @@ class ChunkMoveTest {
   private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
   private final MemoryPool owner = new MemoryPool(cuda);
   private final MemoryPoolCore pool =
-      MemoryPool.core(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+      MemoryPool.core(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0), System::nanoTime);
 
   private BufferBase allocate(long bytes, CudaStream stream) {
     return BufferKind.base(pool.allocate(bytes, stream.core()));

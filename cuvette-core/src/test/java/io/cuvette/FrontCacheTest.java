@@ -26,7 +26,7 @@ class FrontCacheTest {
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
   private final CudaStream stream = cuda.device(0).nullStream();
   private final MemoryPool pool = new MemoryPool(cuda);
-  private final FrontCache front = new FrontCache();
+  private final FrontCache front = new FrontCache(System::nanoTime);
   private final FrontCache.Stripe stripe = front.mine();
 
   @AfterEach

@@ -55,6 +55,7 @@ class ReuseOrderTest {
   @Test
   void reuse_happensAfterAllUses_severalThreads() {
     run(THREADS, OPERATIONS / 10, PoolOptions.DEFAULTS);
+    run(THREADS, OPERATIONS / 50, PoolOptions.DEFAULTS.withReleaseThresholdBytes(LIMIT / 4));
   }
 
   @Test

@@ -19,6 +19,8 @@ import io.cuvette.internal.streamcache.Request;
 import io.cuvette.internal.streamcache.StreamCache;
 import io.cuvette.internal.streamcache.StreamCaches;
 import java.util.List;
+import java.util.OptionalLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,10 +43,17 @@ public final class CachingDevicePool extends DevicePool {
    * A pool that holds nothing.
    *
    * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   * @param releaseThreshold the bytes that may stay cached after a free; Long.MAX_VALUE for all
+   * @param clock tells the time in nanoseconds
    */
   public CachingDevicePool(
-      MemoryPoolCore pool, Device device, MemoryLimit limit, long crossStreamBytes) {
-    super(pool, device, limit);
+      MemoryPoolCore pool,
+      Device device,
+      MemoryLimit limit,
+      long crossStreamBytes,
+      long releaseThreshold,
+      LongSupplier clock) {
+    super(pool, device, limit, releaseThreshold, clock);
     this.crossStreamBytes = crossStreamBytes;
   }
 
@@ -232,9 +241,26 @@ public final class CachingDevicePool extends DevicePool {
   }
 
   @Override
-  public long trim(long keptBytes) {
+  public long trim(long keptBytes, OptionalLong idleNanos) {
     settle();
-    return release(null, keptBytes);
+    return idleNanos.isEmpty()
+        ? release(null, keptBytes)
+        : releaseIdle(keptBytes, clock.getAsLong() - idleNanos.getAsLong());
+  }
+
+  @Override
+  public void releaseAfterFree(BlockCache cache) {
+    if (isClosed()) {
+      releaseClosed(cache);
+      return;
+    }
+    long cached = 0;
+    for (StreamCache arena : caches.all()) {
+      cached += arena.cachedBytes();
+    }
+    if (cached > releaseThreshold) {
+      long _ = release(null, held.held() - (cached - releaseThreshold));
+    }
   }
 
   private long release(@Nullable DriverStream stream, long keptBytes) {
@@ -247,6 +273,27 @@ public final class CachingDevicePool extends DevicePool {
     return released;
   }
 
+  private long releaseIdle(long keptBytes, long until) {
+    long released = 0;
+    Failures failures = new Failures();
+    for (StreamCache arena : caches.all()) {
+      released += releaseIdle(arena, keptBytes, until, failures);
+    }
+    failures.throwFirst();
+    return released;
+  }
+
+  private long releaseIdle(StreamCache arena, long keptBytes, long until, Failures failures) {
+    long released = 0;
+    int chunk = arena.removeIdle(0, until);
+    while (chunk != Chunks.NONE) {
+      released += free(chunk, failures);
+      chunk = held.held() > keptBytes ? arena.removeIdle(chunk + 1, until) : Chunks.NONE;
+    }
+    arena.endIfEmpty();
+    return released;
+  }
+
   private long release(StreamCache arena, long keptBytes, Failures failures) {
     long released = 0;
     while (held.held() > keptBytes) {
@@ -254,14 +301,19 @@ public final class CachingDevicePool extends DevicePool {
       if (chunk == Chunks.NONE) {
         break;
       }
-      try {
-        released += free(chunk);
-      } catch (RuntimeException | Error e) {
-        failures.add(e);
-      }
+      released += free(chunk, failures);
     }
     arena.endIfEmpty();
     return released;
+  }
+
+  private long free(int chunk, Failures failures) {
+    try {
+      return free(chunk);
+    } catch (RuntimeException | Error e) {
+      failures.add(e);
+      return 0;
+    }
   }
 
   private List<StreamCache> arenasOf(DriverStream stream) {

@@ -16,7 +16,9 @@ import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.DeviceCache;
 import io.cuvette.internal.streamcache.Request;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,10 +32,29 @@ public abstract class DevicePool extends DeviceCache {
   private final AtomicLong outOfMemories = new AtomicLong();
   private volatile MemoryLimit limit;
 
-  protected DevicePool(MemoryPoolCore pool, Device device, MemoryLimit limit) {
-    super(device, limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0));
+  /** The bytes that may stay cached after a free; Long.MAX_VALUE for all. */
+  protected final long releaseThreshold;
+
+  /**
+   * A pool that holds nothing.
+   *
+   * @param releaseThreshold the bytes that may stay cached after a free; Long.MAX_VALUE for all
+   * @param clock tells the time in nanoseconds
+   */
+  protected DevicePool(
+      MemoryPoolCore pool,
+      Device device,
+      MemoryLimit limit,
+      long releaseThreshold,
+      LongSupplier clock) {
+    super(
+        device,
+        limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0),
+        clock,
+        releaseThreshold != Long.MAX_VALUE);
     this.pool = pool;
     this.limit = limit;
+    this.releaseThreshold = releaseThreshold;
   }
 
   @Override
@@ -99,8 +120,14 @@ public abstract class DevicePool extends DeviceCache {
   /** Releases what is cached of one stream, or of all if null; gives the bytes. */
   public abstract long freeAllBlocks(@Nullable DriverStream stream);
 
-  /** Releases what is cached until no more than some bytes are held; gives the bytes released. */
-  public abstract long trim(long keptBytes);
+  /**
+   * Releases what is cached, and was free for some time, until no more than some bytes are held.
+   *
+   * @param keptBytes these bytes
+   * @param idleNanos how long it was free; any time if empty
+   * @return the bytes released
+   */
+  public abstract long trim(long keptBytes, OptionalLong idleNanos);
 
   /** Gives the cached memory back; each cache ends with its last memory. */
   public abstract void shut();

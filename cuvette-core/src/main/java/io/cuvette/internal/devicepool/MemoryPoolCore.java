@@ -19,11 +19,14 @@ import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
 import io.cuvette.internal.streamcache.BlockCache;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -163,6 +166,22 @@ public final class MemoryPoolCore extends PoolCore {
 
   public void setLimit(Device device, MemoryLimit limit) {
     devicePool(device).setLimit(limit);
+  }
+
+  /** Releases what is cached until no more than some bytes are held; gives the bytes released. */
+  public long trim(Device device, long keptBytes) {
+    Checks.notNegative("keptBytes", keptBytes);
+    return devicePool(device).trim(keptBytes, OptionalLong.empty());
+  }
+
+  /** Releases what is cached and was free for some time; gives the bytes released. */
+  public long trim(Device device, Duration idleFor) {
+    Objects.requireNonNull(idleFor, "idleFor");
+    if (idleFor.isNegative()) {
+      throw new IllegalArgumentException("idleFor: %s (expected: >= 0)".formatted(idleFor));
+    }
+    long nanos = TimeUnit.NANOSECONDS.convert(idleFor);
+    return devicePool(device).trim(0, OptionalLong.of(nanos));
   }
 
   /** What the pool is on a device. */

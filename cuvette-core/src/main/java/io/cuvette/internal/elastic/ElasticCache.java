@@ -45,7 +45,7 @@ final class ElasticCache extends BlockCache {
   @Override
   public void giveOrLeave(CachedBlock block) {
     devicePool.heap().giveOrLeave(block);
-    devicePool.afterFree(this);
+    devicePool.releaseAfterFree(this);
   }
 
   @Override

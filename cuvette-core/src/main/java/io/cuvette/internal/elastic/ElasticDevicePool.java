@@ -39,7 +39,6 @@ public final class ElasticDevicePool extends DevicePool {
   private final Memory memory;
   private final Window window;
   private final ElasticHeap heap;
-  private final long releaseThreshold;
   private final Set<ElasticCache> caches = ConcurrentHashMap.newKeySet();
   private final AtomicLong reuses = new AtomicLong();
 
@@ -57,11 +56,10 @@ public final class ElasticDevicePool extends DevicePool {
       Memory memory,
       long smallBytes,
       long releaseThreshold) {
-    super(pool, device, limit);
+    super(pool, device, limit, releaseThreshold, System::nanoTime);
     this.memory = memory;
     this.window = (Window) memory.block();
-    this.heap = new ElasticHeap(memory, smallBytes, held, System::nanoTime);
-    this.releaseThreshold = releaseThreshold;
+    this.heap = new ElasticHeap(memory, smallBytes, held, clock);
   }
 
   ElasticHeap heap() {
@@ -245,13 +243,8 @@ public final class ElasticDevicePool extends DevicePool {
     return bytes;
   }
 
-  /**
-   * Unmaps memory whose work is done, what was freed first comes first.
-   *
-   * @param keptBytes until so many bytes are held
-   * @param idleNanos how long it was free; any time if empty
-   * @return the bytes released
-   */
+  /** Unmaps memory whose work is done, what was freed first comes first. */
+  @Override
   public long trim(long keptBytes, OptionalLong idleNanos) {
     settle();
     boolean _ = settleIdle(Integer.MAX_VALUE);
@@ -276,17 +269,12 @@ public final class ElasticDevicePool extends DevicePool {
   }
 
   @Override
-  public long trim(long keptBytes) {
-    return trim(keptBytes, OptionalLong.empty());
+  public long freeAllBlocks(@Nullable DriverStream stream) {
+    return trim(0, OptionalLong.empty());
   }
 
   @Override
-  public long freeAllBlocks(@Nullable DriverStream stream) {
-    return trim(0);
-  }
-
-  /** Releases what a block that came back leaves beyond the threshold, or to a closed pool. */
-  void afterFree(ElasticCache cache) {
+  public void releaseAfterFree(BlockCache cache) {
     if (isClosed()) {
       releaseClosed(cache);
       return;

@@ -168,9 +168,10 @@ public final class BlockArena {
    * Frees a block in use, merging it with its free neighbours. Changes nothing if the Java heap is
    * full.
    *
+   * @return the free block that it is now, or is in, which is valid until the next change
    * @throws IllegalStateException if the block is not in use
    */
-  public void give(int block) {
+  public int give(int block) {
     checkInUse(block);
     makeRoomForPending();
     usedUnits -= blocks.units(block);
@@ -178,6 +179,7 @@ public final class BlockArena {
     int free = blocks.isWhole(block) ? block : merge(block);
     list(free);
     assert isValidAround(free);
+    return free;
   }
 
   /** Address of a block. */
@@ -203,6 +205,12 @@ public final class BlockArena {
   /** Whether a block is its entire chunk. */
   public boolean isWhole(int block) {
     return blocks.isWhole(block);
+  }
+
+  /** Whether a number is that of a free block which is a certain chunk, entire. */
+  public boolean isFreeChunk(int block, int chunk) {
+    boolean exists = block < blocks.end();
+    return exists && isFree(block) && isWhole(block) && blocks.chunk(block) == chunk;
   }
 
   /**
@@ -250,11 +258,6 @@ public final class BlockArena {
       take(block, bytes(block));
     }
     return block;
-  }
-
-  /** Takes a free block that is an entire chunk, the smallest, or returns {@link #NONE}. */
-  public int takeAnyWhole() {
-    return takeWhole(UNIT_BYTES);
   }
 
   public long usedBytes() {

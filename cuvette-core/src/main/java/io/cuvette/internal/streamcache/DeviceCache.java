@@ -7,6 +7,7 @@ import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.PendingFrees;
+import java.util.function.LongSupplier;
 
 /**
  * What one pool keeps on one device, in the caches of its streams, and what these leave to the
@@ -17,16 +18,24 @@ public abstract class DeviceCache {
   public final Budget held;
   public final PendingFrees<CachedBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
 
+  /** Tells the time in nanoseconds. */
+  public final LongSupplier clock;
+
   private volatile boolean closed;
+  private volatile boolean releases;
 
   /**
    * The cache of a pool.
    *
    * @param limitBytes of what it may hold
+   * @param clock tells the time in nanoseconds
+   * @param releases whether it bounds what stays cached after a free
    */
-  protected DeviceCache(Device device, long limitBytes) {
+  protected DeviceCache(Device device, long limitBytes, LongSupplier clock, boolean releases) {
     this.device = device;
     this.held = new Budget(limitBytes);
+    this.clock = clock;
+    this.releases = releases;
   }
 
   /** The pool, by which the caches of a stream are distinguished. */
@@ -49,7 +58,16 @@ public abstract class DeviceCache {
   /** What comes back from now on goes on to upstream. */
   protected final void closeCaches() {
     closed = true;
+    releases = true;
   }
+
+  /** Whether a free is followed by {@link #releaseAfterFree}. */
+  public final boolean releases() {
+    return releases;
+  }
+
+  /** Releases what a block that came back leaves beyond the threshold, or to a closed pool. */
+  public abstract void releaseAfterFree(BlockCache cache);
 
   /** Releases what came back to a closed pool. */
   public abstract void releaseClosed(BlockCache cache);

@@ -6,6 +6,7 @@ import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,9 +25,14 @@ public final class FrontCache {
 
   private final Stripe[] stripes = new Stripe[STRIPES];
 
-  public FrontCache() {
+  /**
+   * An empty one.
+   *
+   * @param clock tells the time in nanoseconds
+   */
+  public FrontCache(LongSupplier clock) {
     for (int i = 0; i < STRIPES; i++) {
-      stripes[i] = new Stripe();
+      stripes[i] = new Stripe(clock);
     }
   }
 
@@ -51,6 +57,16 @@ public final class FrontCache {
       all = stripe.removeCached(all);
     }
     return all;
+  }
+
+  /** When a block came back last. */
+  long lastFree() {
+    long last = stripes[0].lastFree();
+    for (Stripe stripe : stripes) {
+      long time = stripe.lastFree();
+      last = time - last > 0 ? time : last;
+    }
+    return last;
   }
 
   /** Blocks in use that stripes gave out; none gives out any more. */
@@ -91,6 +107,7 @@ public final class FrontCache {
   /** The blocks of some threads. Thread-safe. */
   public static final class Stripe {
     private final SpinLock lock = new SpinLock();
+    private final CoarseClock clock;
 
     /** Ended blocks, last in first out; what they were is all that is read of them. */
     private final @Nullable CachedBlock[] cached = new CachedBlock[SLOTS];
@@ -105,6 +122,10 @@ public final class FrontCache {
 
     /** Whether the pool is torn down. */
     private boolean over;
+
+    private Stripe(LongSupplier clock) {
+      this.clock = new CoarseClock(clock);
+    }
 
     /**
      * A buffer of a cached block of exactly a size; null if there is none.
@@ -173,6 +194,7 @@ public final class FrontCache {
           return false;
         }
         cached[count++] = block;
+        long _ = clock.now();
         return true;
       } finally {
         lock.unlock();
@@ -219,6 +241,15 @@ public final class FrontCache {
         for (CachedBlock block = newest; block != null; block = block.older) {
           all.add(block);
         }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private long lastFree() {
+      lock.lock();
+      try {
+        return clock.last();
       } finally {
         lock.unlock();
       }

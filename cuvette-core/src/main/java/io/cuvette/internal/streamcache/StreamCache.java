@@ -42,6 +42,8 @@ public final class StreamCache extends BlockCache {
   private final Consumer<StreamCache> ended;
   private final SpinLock lock = new SpinLock();
   private final BlockArena blocks = new BlockArena();
+  private final FreeChunks freeChunks = new FreeChunks();
+  private final CoarseClock clock;
   private final LiveBlocks live = new LiveBlocks();
 
   private volatile @Nullable CachedBlock remote;
@@ -77,6 +79,7 @@ public final class StreamCache extends BlockCache {
     this.number = number;
     this.chunks = chunks;
     this.ended = ended;
+    this.clock = new CoarseClock(of.clock);
   }
 
   @Override
@@ -97,8 +100,8 @@ public final class StreamCache extends BlockCache {
       lock.lock();
     }
     try {
-      if (met && front == null) {
-        front = new FrontCache();
+      if (met && front == null && !this.of.releases()) {
+        front = new FrontCache(this.of.clock);
       }
       drainRemote();
       int block = blocks.find(rounded);
@@ -147,7 +150,9 @@ public final class StreamCache extends BlockCache {
   private boolean recall() {
     FrontCache cache = front;
     CachedBlock cached = cache == null ? null : cache.removeCached();
-    giveAll(cached);
+    if (cache != null && cached != null) {
+      giveAll(cached, cache.lastFree());
+    }
     return cached != null;
   }
 
@@ -165,7 +170,9 @@ public final class StreamCache extends BlockCache {
   }
 
   private Face adoptNow(long address, int chunk, long chunkBytes, Request request) {
+    freeChunks.reserve(chunk);
     int whole = blocks.add(address, chunkBytes, chunk);
+    freeChunks.freed(chunk, whole, clock.now()); // another block may fit as well
     Face lent = null;
     try {
       int block = blocks.find(request.rounded());
@@ -262,11 +269,41 @@ public final class StreamCache extends BlockCache {
     try {
       gather();
       int whole = stream.isForGraphs() ? BlockArena.NONE : blocks.findWhole(BlockArena.UNIT_BYTES);
-      if (whole == BlockArena.NONE || over) {
-        return Chunks.NONE;
-      }
-      of.held.leaveForGood(blocks.bytes(whole));
-      return blocks.remove(whole);
+      return whole == BlockArena.NONE || over ? Chunks.NONE : removeWhole(whole);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Under the lock. */
+  private int removeWhole(int whole) {
+    of.held.leaveForGood(blocks.bytes(whole));
+    return blocks.remove(whole);
+  }
+
+  /**
+   * Removes a chunk that is free since some time.
+   *
+   * @param from the first number to look at
+   * @param until the latest time at which it became free
+   * @return its number, or {@link Chunks#NONE}
+   */
+  public int removeIdle(int from, long until) {
+    lock.lock();
+    try {
+      gather();
+      int chunk = stream.isForGraphs() || over ? Chunks.NONE : freeChunks.find(blocks, from, until);
+      return chunk == Chunks.NONE ? Chunks.NONE : removeWhole(freeChunks.block(chunk));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The free bytes, of which whole chunks can be released. */
+  public long cachedBytes() {
+    lock.lock();
+    try {
+      return stream.isForGraphs() ? 0 : blocks.freeBytes();
     } finally {
       lock.unlock();
     }
@@ -278,14 +315,16 @@ public final class StreamCache extends BlockCache {
     if (stripe == null || !stripe.give(block)) {
       giveHere(block);
     }
-    releaseIfClosed();
+    if (of.releases()) {
+      of.releaseAfterFree(this);
+    }
   }
 
   private void giveHere(CachedBlock block) {
     if (lock.tryLock()) {
       try {
         drainRemote();
-        give(block);
+        give(block, clock.now());
       } finally {
         lock.unlock();
       }
@@ -304,27 +343,31 @@ public final class StreamCache extends BlockCache {
 
   private void drainRemote() {
     if (remote != null) {
-      giveAll((CachedBlock) REMOTE.getAndSet(this, null));
+      giveAll((CachedBlock) REMOTE.getAndSet(this, null), clock.now());
     }
   }
 
-  private void giveAll(@Nullable CachedBlock list) {
+  private void giveAll(@Nullable CachedBlock list, long time) {
     CachedBlock block = list;
     while (block != null) {
       CachedBlock next = (CachedBlock) block.next;
       block.next = null;
-      give(block);
+      give(block, time);
       block = next;
     }
   }
 
   /** What there is no room for in the Java heap now is given with a later call. */
-  private void give(CachedBlock block) {
+  private void give(CachedBlock block, long time) {
+    int free;
     try {
-      blocks.give(block.block);
+      free = blocks.give(block.block);
     } catch (OutOfMemoryError e) {
       leave(block);
       return;
+    }
+    if (blocks.isWhole(free)) {
+      freeChunks.freed(blocks.chunk(free), free, time);
     }
     frees++;
     if (block.stripe == null) {

@@ -76,7 +76,7 @@ class BlockArenaFuzzTest {
       if (choice < 4) {
         takeWhole(nextBytes());
       } else if (choice < 8) {
-        release(arena.takeAnyWhole());
+        release(arena.takeWhole(BlockArena.UNIT_BYTES));
       } else if (random.nextInt(2 * targetLive) >= live.size()) {
         take(nextBytes());
       } else {
@@ -163,7 +163,7 @@ class BlockArenaFuzzTest {
 
     void releaseAll() {
       for (int left = arena.chunks(); left > 0; left--) {
-        release(arena.takeAnyWhole());
+        release(arena.takeWhole(BlockArena.UNIT_BYTES));
         check();
       }
     }

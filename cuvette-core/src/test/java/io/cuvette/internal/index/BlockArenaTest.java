@@ -152,13 +152,15 @@ class BlockArenaTest {
   }
 
   @Test
-  void takeAnyWhole_reachesEveryFreeChunkAndNothingElse() {
+  void takeWhole_ofOneUnit_reachesEveryFreeChunkAndNothingElse() {
     for (int chunk = 0; chunk < 100; chunk++) {
       arena.give(arena.adopt((chunk + 1L) << 30, (1L + chunk * chunk) * U, chunk));
     }
     int used = arena.take(9802 * U);
     int released = 0;
-    for (int b = arena.takeAnyWhole(); b != BlockArena.NONE; b = arena.takeAnyWhole()) {
+    for (int b = arena.takeWhole(BlockArena.UNIT_BYTES);
+        b != BlockArena.NONE;
+        b = arena.takeWhole(BlockArena.UNIT_BYTES)) {
       arena.forget(b);
       released++;
     }
@@ -221,7 +223,7 @@ class BlockArenaTest {
     for (int i = 1; i <= 100_000; i++) {
       int block = arena.adopt(1L << 40, i * 7919L * U, 0);
       arena.give(block);
-      arena.forget(arena.takeAnyWhole());
+      arena.forget(arena.takeWhole(BlockArena.UNIT_BYTES));
     }
     assertThat(arena.records()).isBetween(1, 64);
   }

@@ -183,7 +183,9 @@ class BlockArenaTraceVectorsTest {
     }
 
     void freeAllBlocks() {
-      for (int b = arena.takeAnyWhole(); b != BlockArena.NONE; b = arena.takeAnyWhole()) {
+      for (int b = arena.takeWhole(BlockArena.UNIT_BYTES);
+          b != BlockArena.NONE;
+          b = arena.takeWhole(BlockArena.UNIT_BYTES)) {
         upstream.heldBytes -= arena.bytes(b);
         arena.forget(b);
       }

@@ -14,6 +14,7 @@ import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -43,7 +44,12 @@ class PoolModelFuzzTest {
     SplittableRandom random = subject.random();
     PoolOptions options = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(LIMIT));
     try (MemoryPool pool =
-        new MemoryPool(cuda, options.withCrossStreamBytes(random.nextInt(8) * 1024L))) {
+        new MemoryPool(
+            cuda,
+            options
+                .withCrossStreamBytes(random.nextInt(8) * 1024L)
+                .withReleaseThresholdBytes(
+                    random.nextBoolean() ? random.nextLong(LIMIT) : LIMIT))) {
       for (int i = 0; i < STREAMS; i++) {
         streams.add(cuda.device(0).createStream(StreamOptions.NON_BLOCKING));
       }
@@ -64,7 +70,7 @@ class PoolModelFuzzTest {
 
   private void step(Cuda cuda, MemoryPool pool, SplittableRandom random, int step) {
     switch (random.nextInt(20)) {
-      case 0 -> pool.freeAllBlocks();
+      case 0 -> pool.trim(Duration.ofNanos(random.nextLong(100_000)));
       case 1 -> pool.freeAllBlocks(stream(random));
       case 2 -> replaceStream(cuda, random);
       case 3 -> stream(random).synchronize();

@@ -9,6 +9,7 @@ import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PoolOptions;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
@@ -43,6 +44,7 @@ final class PoolOperations {
             (pool, stream) -> pool.allocate(Stage.BYTES, stream).close()));
     all.add(filled("freeAllBlocks()", MemoryPool::freeAllBlocks));
     all.add(filled("trim(long)", pool -> pool.trim(0)));
+    all.add(filled("trim(Duration)", pool -> pool.trim(Duration.ZERO)));
     all.add(onStream("freeAllBlocks(CudaStream)", MemoryPool::freeAllBlocks));
     all.add(
         Operation.of(
