@@ -45,6 +45,8 @@ public record Example(String name, String summary, Program program) {
           new Example("ipc", "device memory shared with a second JVM", IpcExample::run),
           new Example(
               "managed", "one address for host and devices, with advice", ManagedExample::run),
+          new Example(
+              "growable", "a cache that grows by the token at one address", GrowableExample::run),
           new Example("arrays", "arrays, views, and one text for both sides", ArraysExample::run),
           new Example(
               "transfers",

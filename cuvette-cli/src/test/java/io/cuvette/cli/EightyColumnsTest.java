@@ -42,6 +42,7 @@ class EightyColumnsTest {
         "example pinned --device sim",
         "example pinned-resource --device sim",
         "example managed --device sim",
+        "example growable --device sim",
         "example streams --device sim",
         "example events --device sim",
         "example memory-info --device sim",

@@ -62,6 +62,7 @@ class ToursTest {
         "pinned-resource",
         "ipc",
         "managed",
+        "growable",
         "arrays",
         "transfers",
         "dlpack",
