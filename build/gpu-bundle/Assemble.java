@@ -24,7 +24,13 @@ final class Assemble {
           + "jdk.zipfs";
 
   private static final List<String> TESTED =
-      List.of("cuvette-core", "cuvette-ffm", "cuvette-testkit", "cuvette-array", "cuvette-cli");
+      List.of(
+          "cuvette-core",
+          "cuvette-ffm",
+          "cuvette-testkit",
+          "cuvette-array",
+          "cuvette-arrow",
+          "cuvette-cli");
 
   private final Path root;
   private final Path jars;

@@ -6,7 +6,6 @@ import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.graph.GraphCapture;
 import io.cuvette.internal.node.CapturedNode;
-import io.cuvette.internal.order.OpenEvent;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
@@ -171,25 +170,19 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
     if (event.device().cuda() != device.cuda()) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
-    CudaDriver driver = core.holdToQueue();
-    try {
-      event.core().checkWait(state, what);
-      Runnable wait =
-          () ->
-              event
-                  .core()
-                  .use(own ->
-                      driver.streams().streamWaitEvent(state.device.id(), state.handle, own));
-      if (event.core().mayBeCaptured()) {
-        state.capturing.join(wait);
-      } else {
-        wait.run();
-      }
-    } catch (CudaException e) {
-      throw OpenEvent.explainedIfCaptured(e);
-    } finally {
-      unhold();
-    }
+    core.waitFor(event.core(), what);
+  }
+
+  /**
+   * Makes work queued here from now on wait for an event of another library in this process
+   * (cuStreamWaitEvent).
+   *
+   * @param event CUevent, of any device, which its owner keeps until this returns
+   * @throws IllegalArgumentException if the handle is 0
+   * @throws CudaException if the driver reports an error, such as a handle that it does not know
+   */
+  public void waitFor(long event) {
+    core.waitFor(event);
   }
 
   /**

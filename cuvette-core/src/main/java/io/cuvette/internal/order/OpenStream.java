@@ -2,6 +2,7 @@ package io.cuvette.internal.order;
 
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.session.Device;
@@ -11,6 +12,8 @@ import io.cuvette.internal.stream.Streams;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -174,6 +177,48 @@ public final class OpenStream {
     } catch (RuntimeException e) {
       unhold();
       throw e;
+    }
+  }
+
+  /**
+   * Makes work queued from now on wait for an event.
+   *
+   * @param what what the user wants to wait for
+   */
+  public void waitFor(OpenEvent event, Object what) {
+    queueWait(
+        () -> {
+          event.checkWait(state, what);
+          return event.mayBeCaptured();
+        },
+        driver -> event.use(own -> wait(driver, own)));
+  }
+
+  /** The same for an event of others, of which nothing is known. */
+  public void waitFor(long event) {
+    if (event == 0) {
+      throw new IllegalArgumentException("event: 0 (expected: the handle of an event)");
+    }
+    queueWait(() -> true, driver -> wait(driver, event));
+  }
+
+  private void wait(CudaDriver driver, long event) {
+    driver.streams().streamWaitEvent(state.device.id(), state.handle, event);
+  }
+
+  /** Queues a wait, after a check that tells whether the stream can join a capture by it. */
+  private void queueWait(BooleanSupplier check, Consumer<CudaDriver> wait) {
+    CudaDriver driver = holdToQueue();
+    try {
+      if (check.getAsBoolean()) {
+        state.capturing.join(() -> wait.accept(driver));
+      } else {
+        wait.accept(driver);
+      }
+    } catch (CudaException e) {
+      throw OpenEvent.explainedIfCaptured(e);
+    } finally {
+      unhold();
     }
   }
 

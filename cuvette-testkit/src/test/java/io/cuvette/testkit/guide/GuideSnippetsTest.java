@@ -24,7 +24,8 @@ class GuideSnippetsTest {
   private static final List<String> PROGRAMS =
       List.of(
           "cuvette-testkit/src/test/java/io/cuvette/testkit/guide",
-          "cuvette-array/src/test/java/io/cuvette/array/guide");
+          "cuvette-array/src/test/java/io/cuvette/array/guide",
+          "cuvette-arrow/src/test/java/io/cuvette/arrow/guide");
 
   private static List<Path> pages = List.of();
   private static String programs = "";

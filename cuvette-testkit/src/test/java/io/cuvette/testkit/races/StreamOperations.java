@@ -38,6 +38,14 @@ final class StreamOperations {
     all.add(both("CudaStream.record(CudaEvent)", CudaStream::record));
     all.add(both("CudaStream.waitFor(CudaEvent)", CudaStream::waitFor));
     all.add(
+        stream(
+            "waitFor(long)",
+            stream -> {
+              try (CudaEvent event = stream.device().createEvent()) {
+                stream.waitFor(event.handle());
+              }
+            }));
+    all.add(
         Operation.of(
             "CudaStream.waitFor(CudaStream)",
             stage -> {

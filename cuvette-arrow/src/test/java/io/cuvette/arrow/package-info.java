@@ -1,0 +1,5 @@
+/** Tests of columns on devices. */
+@NullMarked
+package io.cuvette.arrow;
+
+import org.jspecify.annotations.NullMarked;
