@@ -8,7 +8,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Says in one line how many tests a build skipped for want of a GPU and of a C compiler.
+ * Says in one line how many tests a build skipped for want of a GPU, of a C compiler and of
+ * cuda.core.
  *
  * <p>Arguments: the root of the sources, and when the build began, for older reports are those of
  * other builds.
@@ -17,13 +18,16 @@ final class Skipped {
   private static final Pattern NO_GPU = Pattern.compile("<skipped[^>]*there is no device");
   private static final Pattern NO_COMPILER = Pattern.compile("<skipped[^>]*no C compiler");
 
+  private static final Pattern NO_CUDA_CORE =
+      Pattern.compile("<skipped[^>]*no Python with cuda.core");
+
   private Skipped() {}
 
   public static void main(String[] args) throws IOException {
     List<String> reports = reports(Path.of(args[0]), Instant.parse(args[1]));
     System.out.printf(
-        "[INFO] Skipped for want of a GPU: %d, of a C compiler: %d%n",
-        count(reports, NO_GPU), count(reports, NO_COMPILER));
+        "[INFO] Skipped for want of a GPU: %d, of a C compiler: %d, of cuda.core: %d%n",
+        count(reports, NO_GPU), count(reports, NO_COMPILER), count(reports, NO_CUDA_CORE));
   }
 
   private static List<String> reports(Path root, Instant begin) throws IOException {
