@@ -1,4 +1,5 @@
-"""Runs Cuvette and the anchors in turn, several rounds, on one machine; writes results.json and results.md."""
+"""Runs Cuvette and the anchors in turn, several rounds, on one machine; writes results.json, results.md
+and a plot of each trace."""
 import argparse
 import glob
 import json
@@ -10,6 +11,7 @@ import time
 
 import measurements
 import parts
+import plot
 import table
 from machine import describe
 
@@ -56,12 +58,15 @@ class Results:
 
     def __init__(self, machine):
         self.machine, self.values, self.missing, self.rounds = machine, {}, {}, 0
+        self.timelines = {}  # {trace: {anchor: points}}, of the last round
 
     def add(self, part, lines, reason):
         if part.anchor:
             lines = [{**line, "anchor": part.anchor} for line in lines]
         for key, found in measurements.collect(lines).items():
             self.values.setdefault(key, []).extend(found)
+        for trace, found in plot.timelines(lines).items():
+            self.timelines.setdefault(trace, {}).update(found)
         for line in lines:
             if "about" in line:
                 self.machine[line["anchor"]] = line["about"]
@@ -83,7 +88,8 @@ class Results:
             json.dump(document, file, indent=1, ensure_ascii=False)
             file.write("\n")
         with open(os.path.join(folder, "results.md"), "w", encoding="utf-8") as file:
-            file.write(table.markdown(figures, self.machine, self.missing, self.rounds))
+            plots = plot.write(self.timelines, folder)
+            file.write(table.markdown(figures, self.machine, self.missing, self.rounds, plots))
 
 
 def run_round(programs, results, options, deadline):

@@ -103,12 +103,15 @@ def jvm_parts(bundle_run, build, traces, before_run=None, wanted=everything):
     bundle_run = bundle_run or os.path.join(ROOT, "run")
     missing = "" if os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
     run = [bundle_run]
+    replay = run + ["cuvette", "replay", "--json", "--timeline", "300", "--pool"]
     all_parts = [
         Part("cuvette pools", run + ["bench", "side-by-side", "pools"], 120, {}, missing),
         Part("cuvette driver", run + ["bench", "side-by-side", "driver"], 60, {}, missing),
         Part("cuvette launches", run + ["bench", "side-by-side", "launches"], 60, {}, missing),
         Part("cuvette graphs", run + ["bench", "side-by-side", "graphs"], 60, {}, missing),
         Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
+        Part("cuvette pools replay", replay + ["memory,elastic,async", *traces], 150, {}, missing),
+        Part("cuvette direct replay", replay + ["direct", "--repeat", "1", *traces], 150, {}, missing),
         Part("lwjgl", run + ["bench", "lwjgl"], 60, {}, missing),
     ]
     if before_run:

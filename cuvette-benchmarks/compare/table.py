@@ -86,8 +86,8 @@ def group_table(title, metric, figures):
     return lines
 
 
-def markdown(figures, machine, missing, rounds):
-    """The whole page. figures: {Key: value}; machine: {name: text}; missing: {part: reason}."""
+def markdown(figures, machine, missing, rounds, plots=()):
+    """The whole page. figures: {Key: value}; machine: {name: text}; missing: {part: reason}; plots: names of files."""
     lines = ["# Cuvette beside the anchors", ""]
     turns = "1 round" if rounds == 1 else f"{rounds} rounds"
     lines += [f"One run of `run-all.sh`: {turns} of all programs in turn; "
@@ -95,6 +95,8 @@ def markdown(figures, machine, missing, rounds):
     lines += [f"- {name}: {text}" for name, text in machine.items()]
     for title, metric in GROUPS:
         lines += group_table(title, metric, figures)
+    if plots:
+        lines += ["", "## Live and held memory over time", ""] + [f"![{name}]({name})" for name in plots]
     if missing:
         lines += ["", "## Not measured", ""] + [f"- {part}: {reason}" for part, reason in sorted(missing.items())]
     return "\n".join(lines) + "\n"

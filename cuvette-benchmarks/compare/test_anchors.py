@@ -46,6 +46,19 @@ class TracesTest(unittest.TestCase):
         self.assertEqual(32 + 5 * 16, os.path.getsize(binary[0]))
 
 
+    def test_the_binary_form_is_read_as_it_was_written(self):
+        binary = parts.binary_traces([self.path], self.folder.name)
+        self.assertEqual(traces.load(self.path), traces.read_binary(binary[0]))
+
+    def test_a_timeline_has_the_most_that_was_live_and_what_is_held_at_each_point(self):
+        trace, seen = traces.load(self.path), []
+        points = traces.timeline(trace, lambda *operation: seen.append(operation), lambda: 1000 + len(seen), 2)
+        self.assertEqual([[2, 700, 1002], [5, 700, 1005]], points)
+        self.assertEqual(list(zip(trace.sizes, trace.slots, trace.streams)), seen)
+        every = traces.timeline(trace, lambda *_: None, lambda: 7, 300)
+        self.assertEqual([100, 700, 700, 650, 650], [live for _, live, _ in every])
+
+
 class WorkTest(unittest.TestCase):
     def test_the_random_work_is_that_of_the_other_programs(self):
         sizes, slots = anchor.random_work()

@@ -4,10 +4,12 @@ import os
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import compare
 import measurements
 import parts
+import plot
 import table
 from measurements import Key
 from targets import TARGETS
@@ -113,6 +115,62 @@ class TableTest(unittest.TestCase):
 
     def test_what_was_not_measured_is_listed(self):
         self.assertIn("- torch: No module", self.page)
+
+
+class PlotTest(unittest.TestCase):
+    LINES = [
+        {"trace": "/some/gpt2.csv.gz", "pool": "memory", "timeline": [[2, 3 << 30, 5 << 30], [4, 1 << 30, 6 << 30]]},
+        {"anchor": "torch<", "work": "replay-gpt2", "timeline": [[2, 3 << 30, 3 << 30], [4, 1 << 30, 3 << 30]]},
+        {"anchor": "c", "work": "replay-other", "timeline": [[1, 0, 0]]},
+        {"anchor": "c", "work": "replay-other", "nsPerOperation": 3},
+    ]
+
+    def test_lines_of_all_programs_meet_in_the_plot_of_their_trace(self):
+        found = plot.timelines(self.LINES)
+        self.assertEqual(["cuvette", "torch<"], sorted(found["gpt2"]))
+        self.assertEqual({"c": [[1, 0, 0]]}, found["other"])
+
+    def test_a_plot_is_xml_with_a_line_for_each_allocator_in_its_scale(self):
+        root = xml.etree.ElementTree.fromstring(plot.svg("gpt2", plot.timelines(self.LINES)["gpt2"]))
+        texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+        for expected in ("gpt2", "live", "MemoryPool", "torch<", "GiB", "0", "2", "4", "6", "operations"):
+            self.assertIn(expected, texts)
+        paths = root.iter("{http://www.w3.org/2000/svg}path")
+        lines = [each.get("d") for each in paths if each.get("stroke-width")]
+        left, right, top, bottom = plot.LEFT, plot.WIDTH - plot.RIGHT, plot.TOP, plot.HEIGHT - plot.BOTTOM
+        middle = (left + right) / 2
+        self.assertEqual(f"M{middle:g},{round(bottom - (bottom - top) * 5 / 6, 1):g}L{right:g},{top:g}", lines[0])
+        self.assertEqual(f"M{middle:g},{(top + bottom) / 2:g}L{right:g},{(top + bottom) / 2:g}", lines[1])
+
+    def test_points_on_a_level_are_left_out(self):
+        points = [[i, 0, 5] for i in range(10)] + [[10, 0, 9]]
+        self.assertEqual("M0,5L9,5L10,9", plot.path(points, 2, float, float))
+
+    def test_nothing_held_is_a_plot_too(self):
+        xml.etree.ElementTree.fromstring(plot.svg("other", plot.timelines(self.LINES)["other"]))
+
+    def test_results_have_a_plot_of_each_trace(self):
+        results = compare.Results({})
+        for line in self.LINES:
+            results.add(parts.Part("x", [], 1), [line], "")
+        with tempfile.TemporaryDirectory() as folder:
+            results.write(folder)
+            self.assertEqual(["replay-gpt2.svg", "replay-other.svg", "results.json", "results.md"],
+                             sorted(os.listdir(folder)))
+            with open(os.path.join(folder, "results.md"), encoding="utf-8") as file:
+                self.assertIn("![replay-gpt2.svg](replay-gpt2.svg)", file.read())
+
+    def test_all_allocators_of_the_plots_are_among_the_parts(self):
+        with tempfile.TemporaryDirectory() as build:
+            trace = os.path.join(build, "t.csv")
+            with open(trace, "w", encoding="utf-8") as file:
+                file.write("Thread,Time,Action,Pointer,Size,Stream\n0,0,allocate,0x10,8,0x0\n")
+            wanted = compare.wanted_by("replay")
+            anchors = [part.name for part in parts.anchor_parts(build, [trace], wanted)]
+            ours = {part.name: part.command for part in parts.jvm_parts("/run", build, [trace], None, wanted)}
+        self.assertEqual(["c replay", "cupy replay", "torch replay", "torch-expandable replay"], anchors)
+        self.assertIn("memory,elastic,async", ours["cuvette pools replay"])
+        self.assertIn("direct", ours["cuvette direct replay"])
 
 
 class RunTest(unittest.TestCase):

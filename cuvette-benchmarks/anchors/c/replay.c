@@ -43,6 +43,43 @@ static double replay_once(const struct header* h, const struct operation* ops, C
   return each;
 }
 
+/* Live and held memory at some points of one pass through a new pool, as `cuvette replay --timeline` prints them. */
+static void timeline(const struct header* h, const struct operation* ops, CUdeviceptr* live, int64_t* sizes,
+                     CUstream* streams, const char* name) {
+  CUmemoryPool pool = anchor_pool();
+  int64_t points = h->operations < 300 ? h->operations : 300, printed = 0, now = 0, peak = 0;
+  printf("{\"anchor\":\"cudaMallocAsync\",\"work\":\"replay-%s\",\"timeline\":[", name);
+  for (int64_t i = 0; i < h->operations; i++) {
+    const struct operation* o = &ops[i];
+    if (o->bytes >= 0) {
+      CHECK(CU(cuMemAllocFromPoolAsync)(&live[o->slot], (size_t)o->bytes, pool, streams[o->stream]));
+      sizes[o->slot] = o->bytes;
+      now += o->bytes;
+    } else {
+      CHECK(CU(cuMemFreeAsync)(live[o->slot], streams[o->stream]));
+      live[o->slot] = 0;
+      now -= sizes[o->slot];
+    }
+    if (now > peak) peak = now;
+    if (i + 1 >= h->operations * (printed + 1) / points) {
+      cuuint64_t held = 0;
+      CHECK(CU(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held));
+      printf("%s[%lld,%lld,%llu]", printed ? "," : "", (long long)(i + 1), (long long)peak,
+             (unsigned long long)held);
+      printed++;
+      peak = now;
+    }
+  }
+  printf("]}\n");
+  fflush(stdout);
+  for (int64_t k = 0; k < h->slots; k++) {
+    if (live[k]) CHECK(CU(cuMemFreeAsync)(live[k], streams[0]));
+    live[k] = 0;
+  }
+  CHECK(CU(cuCtxSynchronize)());
+  CHECK(CU(cuMemPoolDestroy)(pool));
+}
+
 static void replay(const char* path) {
   FILE* file = fopen(path, "rb");
   struct header h;
@@ -65,6 +102,9 @@ static void replay(const char* path) {
          stem(path), best, (double)held / (double)h.peak_live);
   fflush(stdout);
   CHECK(CU(cuMemPoolDestroy)(pool));
+  int64_t* sizes = calloc((size_t)h.slots, sizeof *sizes);
+  timeline(&h, ops, live, sizes, streams, stem(path));
+  free(sizes);
   for (int64_t s = 0; s < h.streams; s++) CHECK(CU(cuStreamDestroy)(streams[s]));
   free(ops);
   free(live);

@@ -18,6 +18,10 @@ def emit(anchor, work, threads=1, **metrics):
     print(json.dumps({"anchor": anchor, "work": work, **rounded, "threads": threads}), flush=True)
 
 
+def emit_timeline(anchor, work, points):
+    print(json.dumps({"anchor": anchor, "work": work, "timeline": points}, separators=(",", ":")), flush=True)
+
+
 def missing(anchor, why):
     """Says in one line that this anchor cannot run here, and ends."""
     print(json.dumps({"anchor": anchor, "missing": str(why)[:300]}), flush=True)

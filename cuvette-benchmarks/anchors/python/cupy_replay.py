@@ -47,6 +47,23 @@ def replay(path, repetitions=3):
             least = min(least, nanos)
     ratio = held / trace.peak_live_bytes
     anchor.emit("cupy", f"replay-{trace.name}", nsPerOperation=least, ratio=ratio)
+    give_back(pool, streams)
+    fresh = cupy.cuda.MemoryPool()
+    anchor.emit_timeline("cupy", f"replay-{trace.name}", timeline(trace, fresh, streams))
+    give_back(fresh, streams)
+
+
+def timeline(trace, pool, streams):
+    live = [None] * trace.slot_count
+
+    def replay_one(size, slot, number):
+        streams[number].use()
+        live[slot] = pool.malloc(size) if size >= 0 else None
+
+    return traces.timeline(trace, replay_one, pool.total_bytes)
+
+
+def give_back(pool, streams):
     cupy.cuda.Stream.null.use()
     pool.free_all_blocks()
     for stream in streams:

@@ -63,6 +63,35 @@ def write_binary(trace, path):
         file.write(b"".join(row.pack(*each) for each in zip(trace.sizes, trace.slots, trace.streams)))
 
 
+def read_binary(path):
+    """The trace of a file that write_binary wrote."""
+    trace = Trace(stem(path))
+    with open(path, "rb") as file:
+        header = struct.unpack("<4q", file.read(32))
+        _, trace.slot_count, trace.stream_count, trace.peak_live_bytes = header
+        for size, slot, stream in struct.iter_unpack("<qii", file.read()):
+            trace.sizes.append(size)
+            trace.slots.append(slot)
+            trace.streams.append(stream)
+    return trace
+
+
+def timeline(trace, replay_one, held, most=300):
+    """Replays a trace by replay_one(size, slot, stream); gives [operations done, most bytes live since the point
+    before, held()] for `most` points, as `cuvette replay --timeline` does."""
+    points, live, peak, sizes = [], 0, 0, [0] * trace.slot_count
+    count = min(most, len(trace.sizes))
+    for done, (size, slot, stream) in enumerate(zip(trace.sizes, trace.slots, trace.streams), 1):
+        replay_one(size, slot, stream)
+        live += size if size >= 0 else -sizes[slot]
+        sizes[slot] = max(0, size)
+        peak = max(peak, live)
+        if done >= len(trace.sizes) * (len(points) + 1) // count:
+            points.append([done, peak, held()])
+            peak = live
+    return points
+
+
 if __name__ == "__main__":
     for each in sys.argv[2:]:
         write_binary(load(each), os.path.join(sys.argv[1], stem(each) + ".bin"))

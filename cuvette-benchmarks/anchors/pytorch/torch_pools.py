@@ -15,6 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "python"))
 import anchor  # noqa: E402
+import traces  # noqa: E402
 
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
 NAME = "torch-expandable" if EXPANDABLE else "torch"
@@ -64,6 +65,27 @@ def replay(module, path):
     nanos = module.replay(path, 4)
     anchor.emit(NAME, f"replay-{name}", nsPerOperation=nanos, ratio=held / peak_live)
     torch.cuda.empty_cache()
+    anchor.emit_timeline(NAME, f"replay-{name}", timeline(traces.read_binary(path)))
+    torch.cuda.empty_cache()
+
+
+def timeline(trace):
+    """One pass from Python, which asks for what is reserved now and then."""
+    live = [0] * trace.slot_count
+    streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(trace.stream_count - 1)]
+    before = torch.cuda.memory_reserved()
+
+    def replay_one(size, slot, number):
+        if size >= 0:
+            live[slot] = torch.cuda.caching_allocator_alloc(size, stream=streams[number])
+        else:
+            torch.cuda.caching_allocator_delete(live[slot])
+            live[slot] = 0
+
+    points = traces.timeline(trace, replay_one, lambda: torch.cuda.memory_reserved() - before)
+    for address in filter(None, live):
+        torch.cuda.caching_allocator_delete(address)
+    return points
 
 
 def main(command, paths):

@@ -6,8 +6,8 @@ import java.util.List;
 
 /**
  * Live and held memory over the operations of a trace, in at most some points. Each stands for the
- * operations since the one before: the most that was live meanwhile, and what is held at the end.
- * Not thread-safe.
+ * operations since the one before: the most that was live meanwhile, and what is held at the end;
+ * without a pool, the most that was in blocks. Not thread-safe.
  */
 final class Timeline {
   private final int operations;
@@ -15,6 +15,7 @@ final class Timeline {
   private final OpenPool pool;
   private final List<List<Long>> points = new ArrayList<>();
   private long live;
+  private long blocks;
 
   Timeline(Trace trace, int most, OpenPool pool) {
     this.operations = trace.operations();
@@ -36,11 +37,13 @@ final class Timeline {
    */
   void add(int done, long liveBytes, long blockBytes) {
     live = Math.max(live, liveBytes);
+    blocks = Math.max(blocks, blockBytes);
     long end = operations * (points.size() + 1L) / Math.min(most, operations);
     if (done >= end) {
       OpenPool.Held held = pool.held();
-      points.add(List.of((long) done, live, held == null ? blockBytes : held.now().getAsLong()));
+      points.add(List.of((long) done, live, held == null ? blocks : held.now().getAsLong()));
       live = liveBytes;
+      blocks = blockBytes;
     }
   }
 }

@@ -367,7 +367,7 @@ class ReplayCommandTest {
         .as("what is held without a pool is live, too")
         .isEqualTo(
             List.of(
-                List.of(2L, 3000L, 3000L), List.of(4L, 3000L, 2300L), List.of(6L, 7310L, 7310L)));
+                List.of(2L, 3000L, 3000L), List.of(4L, 3000L, 3000L), List.of(6L, 7310L, 7310L)));
     command[command.length - 1] = "--timeline=100000";
     assertThat((List<?>) Run.of(command).json().getFirst().get("timeline")).hasSize(6);
     command[command.length - 1] = "--timeline=4";
