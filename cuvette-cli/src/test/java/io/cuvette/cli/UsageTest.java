@@ -39,7 +39,7 @@ class UsageTest {
           example nonsense                    | unknown example 'nonsense' (expected: memory-pool
           example --list limits               | expected: one of them
           bench                               | SUITE
-          bench nonsense                      | unknown suite 'nonsense' (expected: pools, fragmentation, driver, launch,
+          bench nonsense                      | unknown suite 'nonsense' (expected: pools, fragmentation, driver
           bench driver --pool memory          | --pool with driver (expected: with pools or fragmentation)
           bench pools --seed 2                | --seed with pools (expected: with fragmentation)
           bench fragmentation --seed x        | 'x'
