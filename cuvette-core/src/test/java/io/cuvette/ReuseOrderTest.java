@@ -30,6 +30,11 @@ class ReuseOrderTest {
   private static final long LIMIT = 96L << 10;
   private static final long ELASTIC_LIMIT = 6L << 20;
   private static final long ELASTIC_BYTES = 1L << 20;
+  private static final int FEW_REPLACED = 3;
+
+  /** The numbers of streams that are gone are used again: so that others meet them. */
+  private static final int MANY_REPLACED = 40;
+
   private static final long SEED = Long.getLong("cuvette.seed", 1);
 
   private @Nullable ClockDriver made;
@@ -125,7 +130,11 @@ class ReuseOrderTest {
     private final SplittableRandom random;
     private final List<Buffer> live = new ArrayList<>();
 
+    /** Of a thousand steps. */
+    private final int replaced;
+
     Program(Subject pool, long mostBytes, SplittableRandom random) {
+      this.replaced = pool.resource() instanceof ElasticMemoryPool ? MANY_REPLACED : FEW_REPLACED;
       this.pool = pool;
       this.mostBytes = mostBytes;
       this.random = random;
@@ -150,7 +159,7 @@ class ReuseOrderTest {
         closeOne();
       } else if (choice < 850) {
         use();
-      } else if (choice < 995) {
+      } else if (choice < 998 - replaced) {
         driver.progress(random);
       } else if (choice < 998) {
         replaceStream();

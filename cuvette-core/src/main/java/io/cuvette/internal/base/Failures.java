@@ -58,11 +58,16 @@ public final class Failures {
   }
 
   public void throwFirst() {
-    switch (first) {
+    rethrow(first);
+  }
+
+  /** Throws a failure if there is one. */
+  public static void rethrow(@Nullable Throwable failure) {
+    switch (failure) {
       case null -> {}
       case Error e -> throw e;
       case RuntimeException e -> throw e;
-      default -> throw new AssertionError(first);
+      default -> throw new AssertionError(failure);
     }
   }
 }

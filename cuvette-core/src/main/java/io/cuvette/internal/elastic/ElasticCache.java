@@ -24,6 +24,11 @@ final class ElasticCache extends BlockCache {
     this.tag = tag;
   }
 
+  /** Whether its tag is another's by now; under the heap's lock. */
+  boolean hasEnded() {
+    return live < 0;
+  }
+
   /** The tag of what is freed now. */
   int tagOfFree() {
     return (stream.calm.lasts() && !stream.isExposed()) ? Space.DONE : tag;

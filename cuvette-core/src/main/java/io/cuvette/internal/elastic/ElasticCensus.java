@@ -35,7 +35,6 @@ public final class ElasticCensus {
     releasableBytes += space.releasableUnits() << Space.UNIT_SHIFT;
     mappedBytes += space.mappedUnits() << Space.UNIT_SHIFT;
     doneBytes += space.freeUnits(Space.DONE) << Space.UNIT_SHIFT;
-    pieces += space.pieces.count();
   }
 
   void add(long freeBytes, boolean isForGraphs) {

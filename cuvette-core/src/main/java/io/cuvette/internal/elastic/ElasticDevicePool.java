@@ -14,6 +14,7 @@ import io.cuvette.internal.devicepool.DeviceShortage;
 import io.cuvette.internal.devicepool.MemoryHooks;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.space.Growth;
 import io.cuvette.internal.space.Victim;
@@ -26,6 +27,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongBinaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +43,9 @@ public final class ElasticDevicePool extends DevicePool {
   private final ElasticHeap heap;
   private final Set<ElasticCache> caches = ConcurrentHashMap.newKeySet();
   private final AtomicLong reuses = new AtomicLong();
+
+  /** Here, so that giving memory back that was mapped in vain needs no Java heap. */
+  private final LongBinaryOperator stranding = this::strand;
 
   /**
    * A pool that holds nothing.
@@ -165,8 +170,8 @@ public final class ElasticDevicePool extends DevicePool {
     Face block = null;
     boolean reserved = false;
     try {
-      unmap(plan.victims());
-      reserved = held.reserve(plan.bytes());
+      long _ = unmap(plan.victims);
+      reserved = held.reserve(plan.bytes);
       block = reserved ? map(plan, request) : null;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
@@ -175,9 +180,9 @@ public final class ElasticDevicePool extends DevicePool {
       request.refusals().add(e);
     } finally {
       if (block == null) {
-        heap.abort((ElasticCache) request.arena(), plan.growth());
+        heap.abort(plan);
         if (reserved) {
-          held.unreserve(plan.bytes());
+          held.unreserve(plan.bytes);
         }
         endIfClosed();
       }
@@ -185,16 +190,15 @@ public final class ElasticDevicePool extends DevicePool {
     return block;
   }
 
-  private @Nullable Face map(Plan plan, Request request) {
+  private Face map(Plan plan, Request request) {
     pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
-    Growth growth = plan.growth();
-    MemoryHooks hooks = plan.bytes() == 0 ? null : pool.hooks();
     Face block = null;
     try {
+      MemoryHooks hooks = plan.bytes == 0 ? null : pool.hooks();
       if (hooks == null) {
-        mapAll(growth);
+        Memory _ = mapAll(plan.growth);
       } else {
-        Memory _ = hooks.grow(pool, request.stream(), plan.bytes(), () -> mapAll(growth));
+        Memory _ = hooks.grow(pool, request.stream(), plan.bytes, () -> mapAll(plan.growth));
       }
       block = heap.publish(plan, request);
       if (block == null) {
@@ -202,10 +206,12 @@ public final class ElasticDevicePool extends DevicePool {
       }
       grown();
       return block;
-    } finally {
+    } catch (Throwable e) { // a hook is code of the user
       if (block == null) {
-        long _ = growth.eachHole(this::unmapPart);
+        long _ = plan.growth.eachHole(stranding);
+        window.settleAfter(e);
       }
+      throw e;
     }
   }
 
@@ -219,27 +225,33 @@ public final class ElasticDevicePool extends DevicePool {
     return memory.part(growth.address - memory.address(), growth.end() - growth.address);
   }
 
-  /** Unmaps what was mapped for a block that is not given out. */
-  private long unmapPart(long at, long bytes) {
-    window.discard(at, bytes);
+  private long strand(long at, long bytes) {
+    window.strand(at, bytes);
     return bytes;
   }
 
   // releasing
 
-  private long unmap(List<Victim> victims) {
+  /** Unmaps a list of memory; what could not be unmapped is free again. */
+  private long unmap(@Nullable Victim first) {
     long bytes = 0;
-    Failures failures = new Failures();
-    for (Victim victim : victims) {
-      failures.run(() -> window.unmap(victim.address(), victim.bytes()));
-      if (window.isMapped(victim.address(), victim.bytes())) {
+    Throwable failure = null;
+    for (Victim victim = first; victim != null; ) {
+      Victim next = victim.next;
+      try {
+        window.unmap(victim.address, victim.bytes);
+      } catch (RuntimeException | Error e) {
+        failure = Failures.joined(failure, e);
+      }
+      if (window.isMapped(victim.address, victim.bytes)) {
         heap.restore(victim);
       } else {
         heap.unmapped(victim);
-        bytes += victim.bytes();
+        bytes += victim.bytes;
       }
+      victim = next;
     }
-    failures.throwFirst();
+    Failures.rethrow(failure);
     return bytes;
   }
 
@@ -249,6 +261,7 @@ public final class ElasticDevicePool extends DevicePool {
     settle();
     boolean _ = settleIdle(Integer.MAX_VALUE);
     try {
+      window.settleLeft();
       return release(keptBytes, idleNanos);
     } finally {
       endIfClosed();
@@ -259,8 +272,8 @@ public final class ElasticDevicePool extends DevicePool {
     long released = 0;
     long wanted = held.held() - keptBytes;
     while (released < wanted) {
-      List<Victim> victims = heap.carve(wanted - released, idleNanos);
-      if (victims.isEmpty()) {
+      Victim victims = heap.carve(wanted - released, idleNanos);
+      if (victims == null) {
         break;
       }
       released += unmap(victims);

@@ -4,6 +4,7 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.space.AgeList;
 import io.cuvette.internal.space.Growth;
@@ -14,7 +15,6 @@ import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.LiveBlocks;
 import io.cuvette.internal.streamcache.Request;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
@@ -27,9 +27,6 @@ import org.jspecify.annotations.Nullable;
  * when it frees leaves its block on a stack. Thread-safe.
  */
 final class ElasticHeap {
-  /** Blocks below this size are in addresses of their own, so that no large one lies among them. */
-  static final long SMALL_BYTES = 64L << 10;
-
   private static final long STEP_BYTES = 256L << 20;
 
   private final Memory memory;
@@ -37,11 +34,9 @@ final class ElasticHeap {
   private final Budget held;
   private final SpinLock lock = new SpinLock();
 
-  /** The addresses of small blocks, and of the others. */
-  private final Space[] spaces;
+  private final Spaces spaces;
 
   private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
-  private final BitSet tags = new BitSet();
   private final LeftFrees remote = new LeftFrees();
   private final Consumer<CachedBlock> giving = this::give;
   private final Cap cap = new Cap();
@@ -50,6 +45,11 @@ final class ElasticHeap {
 
   /** Places and pieces that threads are mapping and unmapping. */
   private int moving;
+
+  /** Those of them that nobody is at any more: the Java heap was too full to end them. */
+  private @Nullable Plan plans;
+
+  private @Nullable Victim victims;
 
   /** Whether the pool has ended. */
   private boolean over;
@@ -64,30 +64,14 @@ final class ElasticHeap {
     this.memory = memory;
     this.window = (Window) memory.block();
     this.held = held;
-    long page = window.paging().unit();
-    long base = memory.address();
-    this.spaces =
-        new Space[] {
-          new Space(base, smallBytes, page, clock),
-          new Space(base + smallBytes, memory.byteSize() - smallBytes, page, clock)
-        };
-    tags.set(Space.DONE);
-  }
-
-  private static int kind(long rounded) {
-    return rounded < SMALL_BYTES ? 0 : 1;
+    this.spaces = new Spaces(memory, smallBytes, window.pieces, clock);
   }
 
   /** A tag that nobody has. */
   int newTag() {
     lock.lock();
     try {
-      int tag = tags.nextClearBit(0);
-      for (Space space : spaces) {
-        space.addTag(tag);
-      }
-      tags.set(tag);
-      return tag;
+      return spaces.newTag();
     } finally {
       lock.unlock();
     }
@@ -98,11 +82,11 @@ final class ElasticHeap {
     lock.lock();
     try {
       drainRemote();
-      if (over || cache.live > 0 || freeBytes(cache) > 0) {
+      if (over || cache.live != 0 || freeBytes(cache) > 0) {
         return false;
       }
       cache.live = Integer.MIN_VALUE; // it takes nothing more
-      tags.clear(cache.tag);
+      spaces.endTag(cache.tag);
       return true;
     } finally {
       lock.unlock();
@@ -121,7 +105,7 @@ final class ElasticHeap {
   }
 
   private long freeBytes(ElasticCache cache) {
-    return (spaces[0].freeUnits(cache.tag) + spaces[1].freeUnits(cache.tag)) << Space.UNIT_SHIFT;
+    return cache.hasEnded() ? 0 : spaces.freeBytes(cache.tag);
   }
 
   /** What {@link #done} is called with for all that was freed so far. */
@@ -139,8 +123,8 @@ final class ElasticHeap {
   void done(ElasticCache cache, long until) {
     lock.lock();
     try {
-      for (Space space : spaces) {
-        space.done(cache.tag, until);
+      if (!cache.hasEnded()) {
+        spaces.done(cache.tag, until);
       }
     } finally {
       lock.unlock();
@@ -152,16 +136,15 @@ final class ElasticHeap {
     lock.lock();
     try {
       drainRemote();
-      int kind = kind(rounded);
-      int run = over || cache.live < 0 ? Space.NONE : spaces[kind].find(units(rounded), cache.tag);
+      int kind = Spaces.kind(rounded);
+      int run =
+          over || cache.hasEnded()
+              ? Space.NONE
+              : spaces.of(kind).find(Spaces.units(rounded), cache.tag);
       return run == Space.NONE ? null : lend(cache, kind, run, bytes, rounded, of);
     } finally {
       lock.unlock();
     }
-  }
-
-  private static long units(long rounded) {
-    return rounded >>> Space.UNIT_SHIFT;
   }
 
   /** What needs the Java heap comes first: if that is full, the run stays free. Under the lock. */
@@ -169,7 +152,7 @@ final class ElasticHeap {
       ElasticCache cache, int kind, int run, long bytes, long rounded, OpenStream of) {
     CachedBlock[] block = new CachedBlock[1];
     Face buffer = prepare(cache, kind, run, bytes, of, block);
-    spaces[kind].take(run, units(rounded));
+    spaces.of(kind).take(run, Spaces.units(rounded));
     count(cache, bytes, rounded);
     block[0].opened(); // last: what is listed is found when it is forgotten
     return buffer;
@@ -177,7 +160,7 @@ final class ElasticHeap {
 
   private Face prepare(
       ElasticCache cache, int kind, int run, long bytes, OpenStream of, CachedBlock[] block) {
-    long address = spaces[kind].address(run);
+    long address = spaces.of(kind).address(run);
     Face buffer = memory.faces().cut(memory, address - memory.address(), bytes, of);
     block[0] = CachedBlock.lend(buffer, cache, run, memory, address, bytes, of);
     live[kind].put(run, block[0]);
@@ -203,8 +186,27 @@ final class ElasticHeap {
     }
   }
 
+  /** Does what threads left to be done under the lock. */
   private void drainRemote() {
     remote.takeAll(giving);
+    if (plans != null || victims != null) {
+      endLeft();
+    }
+  }
+
+  private void endLeft() {
+    Plan plan = plans;
+    plans = null;
+    for (Plan next; plan != null; plan = next) {
+      next = plan.next;
+      end(plan);
+    }
+    Victim victim = victims;
+    victims = null;
+    for (Victim next; victim != null; victim = next) {
+      next = victim.next;
+      end(victim);
+    }
   }
 
   /** What there is no room for in the Java heap now is given with a later call. */
@@ -214,9 +216,9 @@ final class ElasticHeap {
     }
     ElasticCache cache = (ElasticCache) block.arena;
     long rounded = block.blockBytes();
-    int kind = kind(rounded);
+    int kind = Spaces.kind(rounded);
     try {
-      spaces[kind].give(block.block, cache.tagOfFree(), sequence + 1, AgeList.NOW);
+      spaces.of(kind).give(block.block, cache.tagOfFree(), sequence + 1, AgeList.NOW);
     } catch (OutOfMemoryError e) {
       remote.leave(block);
       return;
@@ -230,55 +232,54 @@ final class ElasticHeap {
   /** Plans to map memory for a block; null if there are no addresses, or its cache has ended. */
   @Nullable Plan plan(Request request) {
     ElasticCache cache = (ElasticCache) request.arena();
-    long units = units(request.rounded());
-    Space space = spaces[kind(request.rounded())];
+    long units = Spaces.units(request.rounded());
+    Space space = spaces.of(Spaces.kind(request.rounded()));
     lock.lock();
     try {
       drainRemote();
-      Place place = over || cache.live < 0 ? new Place() : space.place(units, cache.tag);
+      Place place = over || cache.hasEnded() ? new Place() : space.place(units, cache.tag);
       if (!place.isFound()) {
         return null;
       }
-      Growth growth = space.begin(place, units);
-      Plan plan = null;
+      long bytes = place.cost << Space.UNIT_SHIFT;
+      Plan plan = new Plan(cache, space.begin(place, units), bytes);
+      cache.live++;
+      moving++;
       try {
-        plan = plan(growth, place.cost << Space.UNIT_SHIFT, request.bytes());
-        cache.live++;
-        moving++;
+        plan.victims = carveNow(bytesToMove(bytes, request.bytes()), OptionalLong.empty());
         return plan;
-      } finally {
-        if (plan == null) {
-          space.abort(growth);
-        }
+      } catch (OutOfMemoryError e) {
+        end(plan);
+        throw e;
       }
     } finally {
       lock.unlock();
     }
   }
 
-  private Plan plan(Growth growth, long bytes, long requested) {
-    growth.space.pieces.reserve(growth.end());
+  /** How many of the bytes to be mapped must come from elsewhere. */
+  private long bytesToMove(long bytes, long requested) {
     long room = Math.max(0, cap.room(books.requestedBytes + requested, held.held()));
-    long wanted = bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
-    return new Plan(growth, bytes, carveNow(wanted, OptionalLong.empty()));
+    return bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
   }
 
-  private List<Victim> carveNow(long wantedBytes, OptionalLong idleNanos) {
-    List<Victim> victims = Victim.carve(spaces, wantedBytes, idleNanos);
-    for (Victim victim : victims) {
+  private @Nullable Victim carveNow(long wantedBytes, OptionalLong idleNanos) {
+    Victim first = spaces.carve(wantedBytes, idleNanos);
+    for (Victim victim = first; victim != null; victim = victim.next) {
       moving++;
-      held.leaveForGood(victim.bytes());
-      cap.moved(victim.pieces(), books.allocations);
+      held.leaveForGood(victim.bytes);
+      cap.moved(victim.pieces, books.allocations);
     }
-    return victims;
+    return first;
   }
 
   /**
    * Takes memory out to be unmapped.
    *
    * @param idleNanos how long it was free; any time if empty
+   * @return the first of a list; null if there is none
    */
-  List<Victim> carve(long wantedBytes, OptionalLong idleNanos) {
+  @Nullable Victim carve(long wantedBytes, OptionalLong idleNanos) {
     lock.lock();
     try {
       drainRemote();
@@ -289,71 +290,86 @@ final class ElasticHeap {
   }
 
   void unmapped(Victim victim) {
-    lock.lock();
-    try {
-      moving--;
-      if (!over) {
-        victim.space().unmapped(victim);
-      }
-    } finally {
-      lock.unlock();
-    }
-    held.freed(victim.bytes());
+    victim.unmapped();
+    restore(victim);
+    held.freed(victim.bytes);
   }
 
-  /** It could not be unmapped, and is free again. */
+  /** If it could not be unmapped, it is free again. */
   void restore(Victim victim) {
     lock.lock();
     try {
-      moving--;
-      if (!over) {
-        victim.space().restore(victim);
-        held.leaveForGood(-victim.bytes());
-      }
+      end(victim);
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** What there is no room for in the Java heap now is done with a later call. */
+  private void end(Victim victim) {
+    try {
+      if (!over) {
+        victim.end();
+      }
+    } catch (OutOfMemoryError e) {
+      victim.next = victims;
+      victims = victim;
+      return;
+    }
+    moving--;
+    if (!over && !victim.isUnmapped()) {
+      held.leaveForGood(-victim.bytes);
     }
   }
 
   /** Nothing is mapped. */
-  void abort(ElasticCache cache, Growth growth) {
+  void abort(Plan plan) {
     lock.lock();
     try {
-      moving--;
-      cache.live--;
-      if (!over) {
-        growth.space.abort(growth);
-      }
+      end(plan);
     } finally {
       lock.unlock();
     }
   }
 
+  /** The same for a place. */
+  private void end(Plan plan) {
+    try {
+      if (!over) {
+        plan.growth.abort();
+      }
+    } catch (OutOfMemoryError e) {
+      plan.next = plans;
+      plans = plan;
+      return;
+    }
+    moving--;
+    plan.cache.live--;
+  }
+
   /** All is mapped: the block; null if the pool has ended. Else nothing is changed. */
   @Nullable Face publish(Plan plan, Request request) {
-    Growth growth = plan.growth();
-    ElasticCache cache = (ElasticCache) request.arena();
+    Growth growth = plan.growth;
+    ElasticCache cache = plan.cache;
     lock.lock();
     try {
       if (over) {
         return null;
       }
       CachedBlock[] block = new CachedBlock[1];
-      int kind = kind(request.rounded());
+      int kind = Spaces.kind(request.rounded());
       boolean isDone = false;
       Face buffer;
       try {
-        long _ = growth.eachHole((at, bytes) -> notePieces(growth.space, at, bytes));
         buffer = prepare(cache, kind, growth.block(), request.bytes(), request.stream(), block);
         growth.space.publish(growth);
         isDone = true;
       } finally {
         if (!isDone) {
           live[kind].put(growth.block(), null);
-          long _ = growth.eachHole(growth.space.pieces::remove);
         }
       }
-      held.enterArena(plan.bytes());
+      held.enterArena(plan.bytes);
       moving--;
       cache.live--;
       count(cache, request.bytes(), request.rounded());
@@ -362,11 +378,6 @@ final class ElasticHeap {
     } finally {
       lock.unlock();
     }
-  }
-
-  private long notePieces(Space space, long at, long bytes) {
-    window.pieces(at, bytes).forEach(space.pieces::add);
-    return bytes;
   }
 
   /** Whether the collector has found a buffer of a block that was not taken back yet. */
@@ -395,7 +406,7 @@ final class ElasticHeap {
     lock.lock();
     try {
       drainRemote();
-      over |= books.usedBlocks == 0 && moving == 0 && mappedBytes() == 0;
+      over |= books.usedBlocks == 0 && moving == 0 && spaces.mappedBytes() == 0;
       return over;
     } finally {
       lock.unlock();
@@ -411,23 +422,18 @@ final class ElasticHeap {
     }
   }
 
-  private long mappedBytes() {
-    return (spaces[0].mappedUnits() + spaces[1].mappedUnits()) << Space.UNIT_SHIFT;
-  }
-
   /** The numbers of this moment. */
   ElasticCensus count(Iterable<ElasticCache> caches) {
     lock.lock();
     try {
       drainRemote();
       ElasticCensus census = new ElasticCensus();
-      for (Space space : spaces) {
-        census.add(space);
-      }
+      spaces.count(census);
       for (ElasticCache cache : caches) {
         census.add(freeBytes(cache), cache.stream.isForGraphs());
       }
       books.write(census);
+      census.pieces = window.pieces.count();
       census.pageBytes = window.paging().unit();
       census.movedPieces = cap.movedPieces();
       return census;
@@ -481,12 +487,12 @@ final class ElasticHeap {
         return;
       }
       drainRemote();
-      for (Space space : spaces) {
-        space.assertValid();
-      }
+      spaces.assertValid();
       boolean _ =
           held.assertConsistent(
-              mappedBytes(), () -> moving == 0 ? window.mappedBytes() : held.held(), () -> true);
+              spaces.mappedBytes(),
+              () -> moving == 0 ? window.pieces.mappedBytes() : held.held(),
+              () -> true);
     } finally {
       lock.unlock();
     }

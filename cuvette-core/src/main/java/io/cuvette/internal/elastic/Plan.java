@@ -2,12 +2,25 @@ package io.cuvette.internal.elastic;
 
 import io.cuvette.internal.space.Growth;
 import io.cuvette.internal.space.Victim;
-import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/**
- * A place for a block.
- *
- * @param bytes to be mapped
- * @param victims to be unmapped first
- */
-record Plan(Growth growth, long bytes, List<Victim> victims) {}
+/** A place for a block of a stream. Confined to one thread, and then guarded by the heap's lock. */
+final class Plan {
+  final ElasticCache cache;
+  final Growth growth;
+
+  /** To be mapped. */
+  final long bytes;
+
+  /** What is to be unmapped first. */
+  @Nullable Victim victims;
+
+  /** The next of those that could not be given back yet. */
+  @Nullable Plan next;
+
+  Plan(ElasticCache cache, Growth growth, long bytes) {
+    this.cache = cache;
+    this.growth = growth;
+    this.bytes = bytes;
+  }
+}

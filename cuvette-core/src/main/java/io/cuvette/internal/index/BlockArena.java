@@ -93,7 +93,7 @@ public final class BlockArena {
           "bytes: %d (expected: <= %d, as %d are held)"
               .formatted(bytes, MAX_BYTES - heldBytes(), heldBytes()));
     }
-    index.reserve(units);
+    index.reserve(units, 1);
     int block = blocks.create(address, units, address, chunk);
     index.insert(block);
     heldUnits += units;
@@ -348,7 +348,7 @@ public final class BlockArena {
    */
   private void makeRoomForPending() {
     if (pending != BlockTable.NOTHING) {
-      index.reserve(blocks.units(pending));
+      index.reserve(blocks.units(pending), 1);
     }
   }
 

@@ -173,7 +173,7 @@ public final class BlockTable {
     high(LIST, block, before);
   }
 
-  int after(int block) {
+  public int after(int block) {
     return low(LIST, block);
   }
 

@@ -40,12 +40,12 @@ public final class SizeIndex {
     sparse = new SparseSizes(blocks);
   }
 
-  /** Makes room for a block of this size, so that its insertion allocates nothing. */
-  public void reserve(long units) {
+  /** Makes room for so many blocks of this size, so that their insertion allocates nothing. */
+  public void reserve(long units, int count) {
     if (units < limitUnits) {
       dense.reserve((int) units);
     } else {
-      sparse.reserve(units);
+      sparse.reserve(units, count);
     }
   }
 

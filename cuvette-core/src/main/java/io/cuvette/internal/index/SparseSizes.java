@@ -56,9 +56,9 @@ final class SparseSizes {
     Arrays.fill(roots, NONE);
   }
 
-  /** Makes room for a block of this size: each level of its trie may need a node. */
-  void reserve(long units) {
-    while (parents.length - end + recycledNodes <= height(units)) {
+  /** Makes room for so many blocks of this size: each level of its trie may need a node. */
+  void reserve(long units, int count) {
+    while (parents.length - end + recycledNodes < count * (height(units) + 1)) {
       grow();
     }
   }

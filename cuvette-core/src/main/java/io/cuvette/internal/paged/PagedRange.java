@@ -1,7 +1,5 @@
 package io.cuvette.internal.paged;
 
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
@@ -158,20 +156,8 @@ public final class PagedRange {
   }
 
   private void unmapIfMapped(long offset, long bytes) {
-    if (isMapped(address + offset)) {
+    if (paging.isMapped(calls, address + offset)) {
       calls.memUnmap(address + offset, bytes);
-    }
-  }
-
-  private boolean isMapped(long at) {
-    try {
-      int _ = calls.memGetAccess(at, MemLocationType.DEVICE, paging.device().id());
-      return true;
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return false;
     }
   }
 

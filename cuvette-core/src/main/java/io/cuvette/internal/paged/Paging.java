@@ -2,8 +2,12 @@ package io.cuvette.internal.paged;
 
 import io.cuvette.DeviceAttribute;
 import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemGranularity;
 import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.internal.session.Device;
 import java.util.List;
 
@@ -72,6 +76,19 @@ public record Paging(Device device, List<Integer> peers, long unit) {
   /** Whether a device can access it. */
   public boolean allows(Device other) {
     return other == device || peers.contains(other.id());
+  }
+
+  /** Asks the driver whether something is mapped at an address. */
+  public boolean isMapped(VirtualCalls calls, long at) {
+    try {
+      int _ = calls.memGetAccess(at, MemLocationType.DEVICE, device.id());
+      return true;
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return false;
+    }
   }
 
   /** The bytes of whole units that hold some bytes. */

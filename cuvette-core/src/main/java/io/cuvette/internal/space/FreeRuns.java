@@ -51,6 +51,13 @@ final class FreeRuns {
     return index;
   }
 
+  /** Makes room for some parts of a run of so many units. */
+  void reserve(int tag, long units) {
+    SizeIndex index = index(tag);
+    index.reserve(Math.min(units, DENSE_UNITS - 1), 1);
+    index.reserve(units, Space.SPLITS);
+  }
+
   /** The largest of all tags, in units. */
   long largest() {
     long largest = 0;
@@ -58,6 +65,19 @@ final class FreeRuns {
       largest = units[tag] == 0 ? largest : Math.max(largest, index(tag).largest());
     }
     return largest;
+  }
+
+  /** The smallest of a tag; NONE if there is none. */
+  int first(int tag) {
+    return units[tag] == 0 ? BlockTable.NONE : index(tag).atLeast(1, SizeIndex.ALL);
+  }
+
+  /** The one after another of the same tag, in the order of their sizes; NONE if there is none. */
+  int after(int run) {
+    int same = blocks.after(run);
+    return same != BlockTable.NOTHING
+        ? same
+        : index(blocks.chunk(run)).atLeast(blocks.units(run) + 1, SizeIndex.ALL);
   }
 
   void insert(int run) {

@@ -7,11 +7,10 @@ public final class Growth {
   private static final int NUMBERS = 3;
 
   public final Space space;
+  public final long address;
 
   /** The first run in use: of the block, or of mapped memory before it. */
-  final int run;
-
-  public final long address;
+  private int run = Space.NONE;
 
   /** What it was made of: the units, state and sequence of each part. */
   private final long[] parts;
@@ -21,10 +20,14 @@ public final class Growth {
   /** The run in use that is for the block alone. */
   private int block = Space.NONE;
 
-  Growth(Space space, int run, int parts) {
+  /** How many parts were given back, and the run behind the next of them if that is cut off. */
+  private int ended;
+
+  private int rest = Space.NONE;
+
+  Growth(Space space, long address, int parts) {
     this.space = space;
-    this.run = run;
-    this.address = space.address(run);
+    this.address = address;
     this.parts = new long[parts * NUMBERS];
   }
 
@@ -32,8 +35,46 @@ public final class Growth {
     return block;
   }
 
-  void block(int run) {
-    block = run;
+  void runs(int first, int ofBlock) {
+    run = first;
+    block = ofBlock;
+  }
+
+  int run() {
+    return run;
+  }
+
+  /** Nothing is mapped: the place is what it was. Goes on where the Java heap was full. */
+  public void abort() {
+    space.reserve(count + Space.SPLITS);
+    if (ended == 0 && rest == Space.NONE) {
+      join();
+    }
+    while (ended < count) {
+      if (ended + 1 < count && rest == Space.NONE) {
+        rest = space.blocks.cut(run, units(ended), Space.UNIT_SHIFT);
+      }
+      if (state(ended) == Space.HOLE) {
+        space.holes.make(run);
+      } else {
+        space.release(run, state(ended), sequence(ended), AgeList.NOW);
+      }
+      run = rest;
+      rest = Space.NONE;
+      ended++;
+    }
+    assert space.isValid();
+  }
+
+  /** Makes one run of that of the block and those beside it. */
+  private void join() {
+    if (space.restOf(this) != Space.NONE) {
+      space.blocks.absorbNext(block);
+    }
+    if (block != run) {
+      space.blocks.absorbNext(run);
+      block = run;
+    }
   }
 
   /** Where all of it ends. */
@@ -52,19 +93,15 @@ public final class Growth {
     count++;
   }
 
-  int parts() {
-    return count;
-  }
-
-  long units(int part) {
+  private long units(int part) {
     return parts[NUMBERS * part];
   }
 
-  int state(int part) {
+  private int state(int part) {
     return (int) parts[NUMBERS * part + 1];
   }
 
-  long sequence(int part) {
+  private long sequence(int part) {
     return parts[NUMBERS * part + 2];
   }
 

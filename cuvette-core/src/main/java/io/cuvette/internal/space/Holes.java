@@ -24,14 +24,12 @@ final class Holes {
   /** Makes room for so many more. */
   void reserve(int more) {
     if (count + more > all.length) {
-      all = Arrays.copyOf(all, all.length * 2);
+      all = Arrays.copyOf(all, Math.max(count + more, all.length * 2));
     }
   }
 
   void add(int run) {
-    if (count == all.length) {
-      all = Arrays.copyOf(all, count * 2);
-    }
+    reserve(1);
     blocks.chunk(run, Space.HOLE);
     blocks.base(run, count);
     all[count++] = run;
@@ -44,7 +42,7 @@ final class Holes {
     blocks.base(last, at);
   }
 
-  /** Makes a run a hole, with the all beside it. */
+  /** Makes a run a hole, with those beside it. */
   void make(int run) {
     int merged = run;
     int prev = blocks.prev(run);

@@ -2,7 +2,6 @@ package io.cuvette.internal.space;
 
 import io.cuvette.internal.index.BlockTable;
 import io.cuvette.internal.index.SizeIndex;
-import java.util.Arrays;
 import java.util.OptionalLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -37,18 +36,18 @@ public final class Space {
   private static final int USED = -3;
 
   /** The most records that a step makes, but for one that gives a place back. */
-  private static final int SPLITS = 4;
+  static final int SPLITS = 4;
 
   /** Walk over everything after every change: finds a fault where it happens, at a high price. */
   private static final boolean VALIDATE = Boolean.getBoolean("cuvette.pool.validate");
 
   final long base;
-  public final Pieces pieces;
+  final Pieces pieces;
   private final long pageUnits;
   final BlockTable blocks = new BlockTable();
   final AgeList aged;
   private final FreeRuns free = new FreeRuns(blocks);
-  private final Holes holes = new Holes(blocks);
+  final Holes holes = new Holes(blocks);
   private final int guard;
   private long mappedUnits;
 
@@ -57,13 +56,13 @@ public final class Space {
    *
    * @param base the first address, a multiple of the page
    * @param bytes the size, a multiple of the page
-   * @param pageBytes the size of a page, a power of 2
+   * @param pieces what is mapped there, and elsewhere; others change it
    * @param clock tells the time when runs become free
    */
-  public Space(long base, long bytes, long pageBytes, LongSupplier clock) {
+  public Space(long base, long bytes, Pieces pieces, LongSupplier clock) {
     this.base = base;
-    this.pieces = new Pieces(base, pageBytes);
-    this.pageUnits = pageBytes >>> UNIT_SHIFT;
+    this.pieces = pieces;
+    this.pageUnits = pieces.pageUnits();
     this.aged = new AgeList(clock);
     int all = blocks.create(base, (bytes >>> UNIT_SHIFT) + 1, 0, USED);
     guard = blocks.cut(all, bytes >>> UNIT_SHIFT, UNIT_SHIFT);
@@ -137,7 +136,7 @@ public final class Space {
     }
     if (run != NONE && blocks.units(run) != units) {
       blocks.reserve();
-      index(blocks.chunk(run)).reserve(blocks.units(run) - units);
+      index(blocks.chunk(run)).reserve(blocks.units(run) - units, 1);
       aged.reserve(blocks.end() + 1);
     }
     return run;
@@ -168,8 +167,11 @@ public final class Space {
     assert isValid();
   }
 
-  /** Makes a run free, with those beside it that are free as it is or whose work is done. */
-  private void release(int run, int tag, long sequence, long now) {
+  /**
+   * Makes a run free, which is in use or has another tag, with those beside it that are free as it
+   * is or whose work is done. Changes nothing if the Java heap is full.
+   */
+  void release(int run, int tag, long sequence, long now) {
     int first = run;
     long units = blocks.units(run);
     for (int prev = blocks.prev(run); prev != NONE && joins(prev, tag); prev = blocks.prev(prev)) {
@@ -179,8 +181,11 @@ public final class Space {
     for (int next = blocks.next(run); joins(next, tag); next = blocks.next(next)) {
       units += blocks.units(next);
     }
-    index(tag).reserve(units);
+    index(tag).reserve(units, 1);
     aged.reserve(blocks.end());
+    if (isFree(run)) {
+      unlist(run);
+    }
     long last = sequence;
     if (first != run) {
       last = Math.max(last, blocks.base(first));
@@ -218,28 +223,17 @@ public final class Space {
     }
   }
 
-  /** What was freed with a tag up to a sequence is done. */
+  /** What was freed with a tag up to a sequence is done, or some of it if the Java heap is full. */
   public void done(int tag, long until) {
     if (freeUnits(tag) == 0) {
       return;
     }
-    SizeIndex index = index(tag);
-    index(DONE).reserve(freeUnits(tag) + freeUnits(DONE));
-    int[] later = new int[8];
-    int count = 0;
-    for (int run = index.atLeast(1, SizeIndex.ALL); run != NONE; ) {
-      long time = aged.time(run);
-      unlist(run);
+    for (int run = free.first(tag); run != NONE; ) {
+      int next = free.after(run);
       if (blocks.base(run) <= until) {
-        release(run, DONE, 0, time);
-      } else {
-        later = count == later.length ? Arrays.copyOf(later, count * 2) : later;
-        later[count++] = run;
+        release(run, DONE, 0, aged.time(run));
       }
-      run = index.atLeast(1, SizeIndex.ALL);
-    }
-    for (int i = 0; i < count; i++) {
-      list(later[i], aged.time(later[i]));
+      run = next;
     }
     assert isValid();
   }
@@ -261,27 +255,46 @@ public final class Space {
 
   // growing
 
-  /** Takes a place for a block of so many units. */
+  /** Takes a place for a block of so many units. Changes nothing if the Java heap is full. */
   public Growth begin(Place place, long units) {
     reserve(SPLITS);
     int run = place.first;
-    long before = place.offset;
-    long cut = isHole(run) ? before & -pageUnits : before;
-    if (cut > 0) {
-      before -= cut;
-      run = split(run, cut);
-    }
-    int count = 0;
+    long cut = isHole(run) ? place.offset & -pageUnits : place.offset;
+    long before = place.offset - cut;
+    int count = 1;
     int last = run;
-    for (long left = before + units; left > 0; count++) {
-      last = count == 0 ? run : blocks.next(last);
-      long size = isHole(last) ? up(left) : left;
-      if (size < blocks.units(last)) {
-        int _ = split(last, size);
-      }
-      left -= blocks.units(last);
+    long left = before + units;
+    long size = blocks.units(run) - cut;
+    while (left > size) {
+      left -= size;
+      last = blocks.next(last);
+      size = blocks.units(last);
+      count++;
     }
-    Growth growth = new Growth(this, run, count);
+    long end = isHole(last) ? up(left) : left;
+    Growth growth = new Growth(this, address(run) + (cut << UNIT_SHIFT), count);
+    reserveSplit(run);
+    reserveSplit(last);
+    if (cut > 0) {
+      int tail = split(run, cut);
+      last = last == run ? tail : last;
+      run = tail;
+    }
+    if (end < blocks.units(last)) {
+      int _ = split(last, end);
+    }
+    join(growth, run, count);
+    int block = before > 0 ? blocks.cut(run, before, UNIT_SHIFT) : run;
+    if (blocks.units(block) > units) {
+      int _ = blocks.cut(block, units, UNIT_SHIFT);
+    }
+    growth.runs(run, block);
+    assert isValid();
+    return growth;
+  }
+
+  /** Makes one run in use of so many that are free or holes. */
+  private void join(Growth growth, int run, int count) {
     for (int i = 0; i < count; i++) {
       int part = i == 0 ? run : blocks.next(run);
       growth.add(blocks.units(part), blocks.chunk(part), isHole(part) ? 0 : blocks.base(part));
@@ -291,22 +304,19 @@ public final class Space {
       }
     }
     blocks.chunk(run, USED);
-    int block = before > 0 ? blocks.cut(run, before, UNIT_SHIFT) : run;
-    if (blocks.units(block) > units) {
-      int _ = blocks.cut(block, units, UNIT_SHIFT);
-    }
-    growth.block(block);
-    assert isValid();
-    return growth;
   }
 
-  /** Cuts a free run or a hole; both parts stay what it was. The second part. */
+  private void reserveSplit(int run) {
+    if (isFree(run)) {
+      free.reserve(blocks.chunk(run), blocks.units(run));
+    }
+  }
+
+  /**
+   * Cuts a free run or a hole, for which there is room; both parts stay what it was. The second.
+   */
   private int split(int run, long units) {
     int state = blocks.chunk(run);
-    if (state >= 0) {
-      index(state).reserve(units);
-      index(state).reserve(blocks.units(run) - units);
-    }
     long time = aged.time(run);
     withdraw(run);
     int tail = blocks.cut(run, units, UNIT_SHIFT);
@@ -332,8 +342,8 @@ public final class Space {
   public void publish(Growth growth) {
     int block = growth.block();
     int rest = restOf(growth);
-    if (block != growth.run) {
-      release(growth.run, DONE, 0, AgeList.NOW);
+    if (block != growth.run()) {
+      release(growth.run(), DONE, 0, AgeList.NOW);
     }
     mappedUnits += growth.holeUnits();
     if (rest != NONE) {
@@ -343,7 +353,7 @@ public final class Space {
   }
 
   /** The run in use behind the block; NONE if there is none. */
-  private int restOf(Growth growth) {
+  int restOf(Growth growth) {
     int next = blocks.next(growth.block());
     return address(next) < growth.end() ? next : NONE;
   }
@@ -356,31 +366,8 @@ public final class Space {
     }
   }
 
-  /** Nothing is mapped: the place is what it was. */
-  public void abort(Growth growth) {
-    reserve(growth.parts() + SPLITS);
-    int run = growth.run;
-    if (restOf(growth) != NONE) {
-      blocks.absorbNext(growth.block());
-    }
-    if (growth.block() != run) {
-      blocks.absorbNext(run);
-    }
-    for (int i = 0; i < growth.parts(); i++) {
-      boolean isLast = i + 1 == growth.parts();
-      int rest = isLast ? NONE : blocks.cut(run, growth.units(i), UNIT_SHIFT);
-      if (growth.state(i) == HOLE) {
-        holes.make(run);
-      } else {
-        release(run, growth.state(i), growth.sequence(i), AgeList.NOW);
-      }
-      run = rest;
-    }
-    assert isValid();
-  }
-
   /** Makes room for so many records, so that making them allocates nothing. */
-  private void reserve(int records) {
+  void reserve(int records) {
     int[] made = new int[records];
     int count = 0;
     try {
@@ -393,7 +380,7 @@ public final class Space {
       }
     }
     aged.reserve(blocks.end());
-    holes.reserve(SPLITS);
+    holes.reserve(records);
   }
 
   // releasing
@@ -433,27 +420,27 @@ public final class Space {
 
   private Victim cut(int run, long from, long to, int count) {
     reserve(SPLITS);
+    reserveSplit(run);
+    Victim victim = new Victim(this, from, to - from, count);
     long before = (from - blocks.address(run)) >>> UNIT_SHIFT;
-    int middle = before > 0 ? split(run, before) : run;
+    victim.run = before > 0 ? split(run, before) : run;
     long units = (to - from) >>> UNIT_SHIFT;
-    index(DONE).reserve(blocks.units(middle) - units);
-    take(middle, units);
+    take(victim.run, units);
     mappedUnits -= units;
-    return new Victim(this, middle, from, to - from, count);
+    return victim;
   }
 
-  /** It is unmapped. */
-  public void unmapped(Victim victim) {
-    holes.reserve(SPLITS);
-    pieces.remove(victim.address(), victim.bytes());
-    holes.make(victim.run());
+  /** It is unmapped. Changes nothing if the Java heap is full. */
+  void unmapped(Victim victim) {
+    holes.reserve(1);
+    holes.make(victim.run);
     assert isValid();
   }
 
-  /** It could not be unmapped. */
-  public void restore(Victim victim) {
-    mappedUnits += victim.bytes() >>> UNIT_SHIFT;
-    give(victim.run(), DONE, 0, AgeList.NOW);
+  /** It could not be unmapped. Changes nothing if the Java heap is full. */
+  void restore(Victim victim) {
+    give(victim.run, DONE, 0, AgeList.NOW);
+    mappedUnits += victim.bytes >>> UNIT_SHIFT;
   }
 
   /** Units of whole pieces in free runs whose work is done. */
@@ -489,7 +476,7 @@ public final class Space {
     return guard;
   }
 
-  private boolean isValid() {
+  boolean isValid() {
     if (VALIDATE) {
       assertValid();
     }

@@ -41,7 +41,7 @@ public final class LiveBlocks {
     @Nullable CachedBlock[] most = first;
     if (block < most.length) {
       most[block] = cached;
-    } else {
+    } else if (cached != null || block < room) {
       putBeyond(block, cached);
     }
   }

@@ -47,7 +47,7 @@ class SizeIndexTest {
       int[] added = new int[100];
       for (int i = 0; i < added.length; i++) {
         added[i] = blocks.create(0, random.nextLong(1, 1L << 40), 0, 0);
-        index.reserve(blocks.units(added[i]));
+        index.reserve(blocks.units(added[i]), 1);
         index.insert(added[i]);
       }
       for (int block : added) {
@@ -101,7 +101,7 @@ class SizeIndexTest {
       if (!isWhole) {
         blocks.cut(block, units, 9);
       }
-      index.reserve(blocks.units(block));
+      index.reserve(blocks.units(block), 1);
       index.insert(block);
       TreeMap<Long, Deque<Integer>> model = isWhole ? whole : parts;
       model.computeIfAbsent(units, _ -> new ArrayDeque<>()).push(block);

@@ -23,7 +23,7 @@ class SpaceTest {
   private final Space space = space();
 
   private Space space() {
-    return new Space(BASE, 1L << 36, PAGE, () -> now);
+    return new Space(BASE, 1L << 36, new Pieces(BASE, 1L << 36, PAGE), () -> now);
   }
 
   @Test
@@ -33,7 +33,7 @@ class SpaceTest {
     space.give(first, 0, 1, 0);
     Victim victim = space.carve(PAGE_UNITS, OptionalLong.empty());
     assertThat(victim).isNotNull();
-    space.unmapped(victim);
+    unmap(space, victim);
     // one page of the gap is a hole now; the end of the range would need three
     Place place = space.place(3 * PAGE_UNITS, 0);
     assertThat(place.cost).isEqualTo(PAGE_UNITS);
@@ -69,7 +69,7 @@ class SpaceTest {
     assertThat(space.carve(PAGE_UNITS, OptionalLong.of(5))).isNull();
     Victim victim = space.carve(PAGE_UNITS, OptionalLong.of(4));
     assertThat(victim).isNotNull();
-    assertThat(victim.address()).isEqualTo(BASE + 2 * PAGE);
+    assertThat(victim.address).isEqualTo(BASE + 2 * PAGE);
     space.restore(victim);
     space.assertValid();
   }
@@ -81,7 +81,7 @@ class SpaceTest {
     long mapped = space.mappedUnits();
     Growth growth = space.begin(space.place(4 * PAGE_UNITS, 0), 4 * PAGE_UNITS);
     assertThat(growth.holeUnits()).isEqualTo(PAGE_UNITS);
-    space.abort(growth);
+    growth.abort();
     space.assertValid();
     assertThat(space.mappedUnits()).isEqualTo(mapped);
     assertThat(space.largestFree()).isEqualTo(3 * PAGE_UNITS);
@@ -124,7 +124,7 @@ class SpaceTest {
   private static void map(Space space, Growth growth) {
     long _ =
         growth.eachHole((at, bytes) -> {
-          space.pieces.reserve(at + bytes);
+          space.pieces.reserve(at, bytes);
           for (long piece = at; piece < at + bytes; ) {
             long size = at + bytes - piece >= 4 * PAGE ? 4 * PAGE : PAGE;
             space.pieces.add(piece, size);
@@ -134,11 +134,17 @@ class SpaceTest {
         });
   }
 
+  private static void unmap(Space space, Victim victim) {
+    space.pieces.remove(victim.address, victim.bytes);
+    space.unmapped(victim);
+  }
+
   /** What is in use, and which tag each piece of free memory may have. */
   private static final class Model {
     private static final int TAGS = 4;
 
-    private final Space space = new Space(BASE, 1L << 36, PAGE, () -> 0);
+    private final Space space =
+        new Space(BASE, 1L << 36, new Pieces(BASE, 1L << 36, PAGE), () -> 0);
     private final SplittableRandom random;
     private final List<Integer> live = new ArrayList<>();
     private final TreeMap<Long, Long> used = new TreeMap<>();
@@ -180,7 +186,7 @@ class SpaceTest {
       } else {
         Growth growth = space.begin(space.place(units, tag), units);
         if (random.nextInt(8) == 0) {
-          space.abort(growth);
+          growth.abort();
           return;
         }
         map(space, growth);
@@ -215,12 +221,12 @@ class SpaceTest {
       if (victim == null) {
         return;
       }
-      var before = used.lowerEntry(victim.address() + victim.bytes());
-      assertThat(before == null || before.getValue() <= victim.address()).as("unused").isTrue();
+      var before = used.lowerEntry(victim.address + victim.bytes);
+      assertThat(before == null || before.getValue() <= victim.address).as("unused").isTrue();
       if (random.nextInt(4) == 0) {
         space.restore(victim);
       } else {
-        space.unmapped(victim);
+        unmap(space, victim);
       }
     }
 

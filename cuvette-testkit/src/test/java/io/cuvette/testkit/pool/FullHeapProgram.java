@@ -10,6 +10,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -38,6 +39,7 @@ final class FullHeapProgram {
 
   private static final int BLOCK = 4096;
   private static final int LARGE = 8192;
+  private static final int LARGE_PAGES = 5 << 20;
 
   private final HeaplessDriver driver =
       new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
@@ -51,16 +53,21 @@ final class FullHeapProgram {
   private final CudaStream stream = device.createStream();
   private final CudaStream other = device.createStream();
   private final MemoryPool pool = new MemoryPool(cuda);
+  private final ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
   private final PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
   private final DeviceMemoryResource resource =
       new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
   private final AsyncMemoryPool async = new AsyncMemoryPool(cuda);
+  private final int ranges;
   private final int events = driver.liveEvents();
   private final int pools = driver.livePools();
   private final List<byte[]> heap = new ArrayList<>(1 << 16);
   private int failures;
 
-  private FullHeapProgram() {}
+  private FullHeapProgram() {
+    elastic.allocate(BLOCK, stream).close(); // which reserves its addresses
+    ranges = driver.liveRanges();
+  }
 
   public static void main(String[] args) {
     FullHeapProgram program = new FullHeapProgram();
@@ -75,6 +82,8 @@ final class FullHeapProgram {
   private void runAll() {
     Map<String, Supplier<Buffer>> ways = new LinkedHashMap<>();
     ways.put("pool", () -> pool.allocate(BLOCK, stream));
+    ways.put("elastic", () -> elastic.allocate(BLOCK, stream));
+    ways.put("elastic, large", () -> elastic.allocate(LARGE_PAGES, stream));
     ways.put("pinned", () -> pinned.allocate(BLOCK));
     ways.put("resource", () -> resource.allocate(BLOCK, stream));
     ways.put("async pool", () -> async.allocate(BLOCK, stream));
@@ -100,16 +109,31 @@ final class FullHeapProgram {
         "async pool of its own",
         () -> {},
         () -> {
-          try (AsyncMemoryPool own = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-            own.allocate(BLOCK, stream).close();
-          }
+          AsyncMemoryPool own = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+          closeAfter(own::close, () -> own.allocate(BLOCK, stream).close());
         });
-    checkStep("pool", () -> {}, () -> closeAfterUse(new MemoryPool(cuda)));
+    checkStep(
+        "pool",
+        () -> {},
+        () -> {
+          MemoryPool own = new MemoryPool(cuda);
+          closeAfter(own::close, () -> own.allocate(BLOCK, stream).close());
+        });
+    checkStep(
+        "elastic pool",
+        () -> {},
+        () -> {
+          ElasticMemoryPool own = new ElasticMemoryPool(cuda);
+          closeAfter(own::close, () -> own.allocate(LARGE_PAGES, stream).close());
+        });
   }
 
-  private void closeAfterUse(MemoryPool fresh) {
-    try (fresh) {
-      fresh.allocate(BLOCK, stream).close();
+  /** Not by a statement: that would add an error without heap to itself. */
+  private static void closeAfter(Runnable close, Runnable use) {
+    try {
+      use.run();
+    } finally {
+      close.run();
     }
   }
 
@@ -175,20 +199,24 @@ final class FullHeapProgram {
   private void check(String what) {
     device.synchronize();
     pool.assertConsistent();
+    elastic.assertConsistent();
     pinned.assertConsistent();
-    until(what, () -> pool.usedBytes() == 0 && pinned.usedBytes() == 0);
+    until(what, () -> pool.usedBytes() + elastic.usedBytes() + pinned.usedBytes() == 0);
     until(
         what,
         () -> {
           pool.freeAllBlocks();
+          elastic.freeAllBlocks();
           pinned.freeAllBlocks();
           resource.attributes().usedMemCurrent();
           async.freeAllBlocks();
-          return driver.liveMemory() == 0;
+          return driver.liveMemory() + driver.livePieces() == 0;
         });
     until(what, () -> driver.liveEvents() == events);
     until(what, () -> driver.livePools() == pools);
+    until(what, () -> driver.liveRanges() == ranges);
     pool.assertConsistent();
+    elastic.assertConsistent();
     pinned.assertConsistent();
   }
 
@@ -204,13 +232,15 @@ final class FullHeapProgram {
       cuda.leaksFound();
     }
     throw new AssertionError(
-        "%s: %d pieces of memory, %d events and %d pools are lost; %s; %s"
+        "%s: %d pieces of memory, %d events, %d pools and %d windows are lost; %s; %s; %s"
             .formatted(
                 what,
-                driver.liveMemory(),
+                driver.liveMemory() + driver.livePieces(),
                 driver.liveEvents() - events,
                 driver.livePools() - pools,
+                driver.liveRanges() - ranges,
                 pool.stats(),
+                elastic.stats(),
                 pinned.stats()));
   }
 
@@ -225,7 +255,7 @@ final class FullHeapProgram {
         // smaller ones
       }
     }
-    for (int i = 0; i < left; i++) {
+    for (int i = 0; i < left && !heap.isEmpty(); i++) {
       heap.removeLast();
     }
   }

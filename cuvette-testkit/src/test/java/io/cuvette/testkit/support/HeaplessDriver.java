@@ -1,18 +1,24 @@
 package io.cuvette.testkit.support;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.instrument.ForwardingVirtual;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -25,9 +31,16 @@ public final class HeaplessDriver extends ForwardingDriver {
   private static final int SEGMENT = 8192;
   private static final int SPACING = 1 << 24;
 
+  /** Made before there is no heap. */
+  private static final CudaException NOT_VALID =
+      new CudaException(CudaStatus.INVALID_VALUE.code(), "a call of virtual memory");
+
   private final long[] memory = new long[MOST];
   private final long[] events = new long[MOST];
   private final long[] pools = new long[MOST];
+  private final long[] ranges = new long[MOST];
+  private final long[] handles = new long[MOST];
+  private final long[] mapped = new long[MOST];
   private final MemorySegment[] segments = new MemorySegment[MOST];
   private int nextSegment;
   private long nextHandle = 1L << 40;
@@ -50,6 +63,16 @@ public final class HeaplessDriver extends ForwardingDriver {
   /** How many pieces of memory are out. */
   public int liveMemory() {
     return count(memory);
+  }
+
+  /** How many handles of memory that can be mapped, and pieces of it that are. */
+  public int livePieces() {
+    return count(handles) + count(mapped);
+  }
+
+  /** How many ranges of addresses are reserved. */
+  public int liveRanges() {
+    return count(ranges);
   }
 
   /** How many pools were made and not destroyed. */
@@ -96,6 +119,27 @@ public final class HeaplessDriver extends ForwardingDriver {
       }
     }
     throw new AssertionError("given back twice");
+  }
+
+  private synchronized int removeAll(long[] all, long from, long to) {
+    int count = 0;
+    for (int i = 0; i < MOST; i++) {
+      if (all[i] >= from && all[i] < to) {
+        all[i] = 0;
+        count++;
+      }
+    }
+    return count;
+  }
+
+  /** Whether a piece of memory begins at an address. */
+  private synchronized boolean isMapped(long address) {
+    for (long each : mapped) {
+      if (each == address) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private synchronized MemorySegment segment() {
@@ -192,6 +236,61 @@ public final class HeaplessDriver extends ForwardingDriver {
   @Override
   public PoolCalls pools() {
     return poolCalls;
+  }
+
+  private final VirtualCalls virtualCalls =
+      new ForwardingVirtual(delegate().virtual()) {
+        @Override
+        public long memAddressReserve(long bytes, long alignment, long address) {
+          return put(ranges, super.memAddressReserve(bytes, alignment, address));
+        }
+
+        @Override
+        public void memAddressFree(long address, long bytes) {
+          remove(ranges, address);
+          super.memAddressFree(address, bytes);
+        }
+
+        @Override
+        public long memCreate(long bytes, AllocationProperties properties) {
+          return put(handles);
+        }
+
+        @Override
+        public void memRelease(long handle) {
+          remove(handles, handle);
+        }
+
+        @Override
+        public void memMap(long address, long bytes, long offset, long handle) {
+          if (isMapped(address)) {
+            throw NOT_VALID;
+          }
+          put(mapped, address);
+        }
+
+        @Override
+        public void memUnmap(long address, long bytes) {
+          if (removeAll(mapped, address, address + bytes) == 0) {
+            throw NOT_VALID;
+          }
+        }
+
+        @Override
+        public void memSetAccess(long address, long bytes, int type, int[] ids, int... access) {}
+
+        @Override
+        public int memGetAccess(long address, int type, int id) {
+          if (!isMapped(address)) {
+            throw NOT_VALID;
+          }
+          return MemAccessFlags.READ_WRITE;
+        }
+      };
+
+  @Override
+  public VirtualCalls virtual() {
+    return virtualCalls;
   }
 
   private final EventCalls eventCalls =

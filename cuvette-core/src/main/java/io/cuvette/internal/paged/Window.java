@@ -1,4 +1,4 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.paged;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
+import io.cuvette.internal.base.BargingLock;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.block.Block;
@@ -14,15 +15,10 @@ import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.lifetime.Reclaim;
 import io.cuvette.internal.order.OpenStream;
-import io.cuvette.internal.paged.Paging;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
-import java.util.NavigableMap;
-import java.util.Queue;
-import java.util.TreeMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.atomic.AtomicLong;
+import io.cuvette.internal.space.Pieces;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,16 +33,14 @@ public final class Window extends Block {
   private final long address;
   private final long byteSize;
 
-  /** The pieces that are mapped and can be used: their sizes by address. */
-  private final NavigableMap<Long, Long> pieces = new ConcurrentSkipListMap<>();
+  /** What is mapped. */
+  public final Pieces pieces;
 
-  private final AtomicLong mappedBytes = new AtomicLong();
+  /** Handles that could not be released, the newest first. */
+  private final AtomicReference<@Nullable Handle> handles = new AtomicReference<>();
 
-  /** Pieces that nobody can use, but that could not be unmapped either. */
-  private final NavigableMap<Long, Long> stuck = new ConcurrentSkipListMap<>();
-
-  /** Handles that could not be released. */
-  private final Queue<Long> handles = new ConcurrentLinkedQueue<>();
+  /** Held to release what failing calls left behind. */
+  private final BargingLock settling = new BargingLock();
 
   private final Runnable end = this::freeAtEnd;
   private final Once freed = new Once();
@@ -59,6 +53,13 @@ public final class Window extends Block {
     this.session = paging.device().session();
     this.address = address;
     this.byteSize = byteSize;
+    this.pieces = new Pieces(address, byteSize, paging.unit());
+  }
+
+  /** A handle of memory. There is a place for it before there is a handle: later, heap may lack. */
+  private static final class Handle {
+    long value;
+    @Nullable Handle next;
   }
 
   /**
@@ -116,18 +117,8 @@ public final class Window extends Block {
         });
   }
 
-  Paging paging() {
+  public Paging paging() {
     return paging;
-  }
-
-  /** The bytes that are mapped and can be used. */
-  long mappedBytes() {
-    return mappedBytes.get();
-  }
-
-  /** The pieces of a range: their sizes by address. */
-  NavigableMap<Long, Long> pieces(long from, long bytes) {
-    return pieces.subMap(from, true, from + bytes, false);
   }
 
   /**
@@ -135,7 +126,7 @@ public final class Window extends Block {
    *
    * @param largest the most bytes of a piece
    */
-  void map(long from, long bytes, long largest) {
+  public void map(long from, long bytes, long largest) {
     inside(() -> {
       CudaDriver _ = paging.device().context();
       mapNow(from, bytes, largest);
@@ -158,7 +149,8 @@ public final class Window extends Block {
 
   private void mapNow(long from, long bytes, long largest) {
     settle();
-    NavigableMap<Long, Long> made = new TreeMap<>();
+    pieces.reserve(from, bytes);
+    Handle handle = new Handle();
     try {
       long end = from + bytes;
       for (long at = from; at < end; ) {
@@ -166,49 +158,63 @@ public final class Window extends Block {
         while (piece * 4 <= Math.min(largest, end - at)) {
           piece *= 4;
         }
-        mapPiece(at, piece, made);
+        mapPiece(at, piece, handle);
         at += piece;
       }
       calls.memSetAccess(
           from, bytes, MemLocationType.DEVICE, paging.accessors(), MemAccessFlags.READ_WRITE);
-      pieces.putAll(made);
-      mappedBytes.addAndGet(bytes);
     } catch (RuntimeException | Error e) {
-      made.forEach((at, piece) -> Failures.closeAfter(e, () -> unmapPiece(at, piece)));
+      pieces.strand(from, bytes);
+      settleNowAfter(e);
       throw e;
     }
   }
 
-  private void mapPiece(long at, long bytes, NavigableMap<Long, Long> made) {
-    long handle = calls.memCreate(bytes, paging.properties());
-    made.put(at, bytes); // first: there may be no heap for it later
+  private void mapPiece(long at, long bytes, Handle handle) {
+    handle.value = calls.memCreate(bytes, paging.properties());
     try {
-      calls.memMap(at, bytes, 0, handle);
-    } catch (RuntimeException e) {
-      made.remove(at);
+      calls.memMap(at, bytes, 0, handle.value);
+    } catch (RuntimeException | Error e) {
       if (Once.mayBeDone(e)) {
-        Failures.closeAfter(e, () -> unmapIfMapped(at, bytes));
+        pieces.add(at, bytes); // with all that was mapped, it is asked for and unmapped
       }
-      Failures.closeAfter(e, () -> release(handle));
+      releaseAfter(e, handle);
       throw e;
     }
+    pieces.add(at, bytes);
     release(handle);
   }
 
   /** Memory goes with its last handle and mapping. */
-  private void release(long handle) {
+  private void release(Handle handle) {
     try {
-      Once.free(() -> calls.memRelease(handle), () -> {});
-    } catch (RuntimeException e) {
+      calls.memRelease(handle.value);
+    } catch (RuntimeException | Error e) {
       if (!Once.mayBeDone(e)) {
-        handles.add(handle);
+        keep(handle);
       }
       throw e;
     }
   }
 
+  private void keep(Handle handle) {
+    Handle next;
+    do {
+      next = handles.get();
+      handle.next = next;
+    } while (!handles.compareAndSet(next, handle));
+  }
+
+  private void releaseAfter(Throwable failure, Handle handle) {
+    try {
+      release(handle);
+    } catch (RuntimeException | Error e) {
+      Throwable _ = Failures.joined(failure, e);
+    }
+  }
+
   /** Unmaps whole pieces, whose work is done; whether it did, {@link #isMapped} tells. */
-  void unmap(long from, long bytes) {
+  public void unmap(long from, long bytes) {
     inside(() -> {
       settle();
       unmapNow(from, bytes);
@@ -224,107 +230,101 @@ public final class Window extends Block {
       }
       throw e;
     }
-    forget(from, bytes);
+    pieces.remove(from, bytes);
   }
 
   /** After a failure that tells nothing of the call: nothing is mapped any more, or all is. */
   private void findOut(long from, long bytes) {
-    if (!isMapped(from)) {
-      forget(from, bytes);
+    if (!paging.isMapped(calls, from)) {
+      pieces.remove(from, bytes);
     }
-  }
-
-  private void forget(long from, long bytes) {
-    pieces(from, bytes).clear();
-    mappedBytes.addAndGet(-bytes);
   }
 
   /** Whether a range has pieces that can be used. */
-  boolean isMapped(long from, long bytes) {
-    return !pieces(from, bytes).isEmpty();
+  public boolean isMapped(long from, long bytes) {
+    return pieces.next(from, from + bytes) != Pieces.NONE;
   }
 
-  /** Unmaps pieces that nobody has used; what fails waits for later. */
-  void discard(long from, long bytes) {
-    if (isMapped(from, bytes)) {
-      inside(() -> {
-        Failures failures = new Failures();
-        pieces(from, bytes).forEach((at, piece) -> failures.run(() -> discardPiece(at, piece)));
-        failures.throwFirst();
-      });
+  /** Nobody uses the pieces of a range: they are unmapped with the next step. */
+  public void strand(long from, long bytes) {
+    pieces.strand(from, bytes);
+  }
+
+  /** Makes that step after a failure; what fails of it waits for later. */
+  public void settleAfter(Throwable failure) {
+    try {
+      inside(this::settle);
+    } catch (RuntimeException | Error e) {
+      Throwable _ = Failures.joined(failure, e);
     }
-  }
-
-  private void discardPiece(long at, long bytes) {
-    forget(at, bytes);
-    unmapPiece(at, bytes);
   }
 
   /** Releases what failing calls left behind. */
+  public void settleLeft() {
+    if (handles.get() != null || pieces.hasStuck()) {
+      inside(this::settle);
+    }
+  }
+
+  private void settleNowAfter(Throwable failure) {
+    try {
+      settle();
+    } catch (RuntimeException | Error e) {
+      Throwable _ = Failures.joined(failure, e);
+    }
+  }
+
+  /** Releases what failing calls left behind; what fails again waits for later. */
   private void settle() {
-    Failures failures = new Failures();
-    for (Long handle = handles.poll(); handle != null; handle = handles.poll()) {
-      long left = handle;
-      failures.run(() -> release(left));
-      if (handles.contains(left)) {
-        break;
+    if (handles.get() != null || pieces.hasStuck()) {
+      settling.lock();
+      try {
+        Failures.rethrow(unmapStuck(releaseHandles()));
+      } finally {
+        settling.unlock();
       }
     }
-    if (!stuck.isEmpty()) {
-      stuck.forEach((at, piece) -> failures.run(() -> unmapStuck(at, piece)));
-    }
-    failures.throwFirst();
   }
 
-  private void unmapStuck(long at, long bytes) {
-    if (stuck.remove(at, bytes)) { // else another thread does it
-      unmapPiece(at, bytes);
-    }
-  }
-
-  /** Unmaps a piece that nobody has used; if that fails, it waits for later. */
-  private void unmapPiece(long at, long bytes) {
-    try {
-      calls.memUnmap(at, bytes);
-    } catch (RuntimeException e) {
-      stuck.put(at, bytes);
-      if (Once.mayBeDone(e)) {
-        Failures.closeAfter(e, () -> forgetIfUnmapped(at));
+  private @Nullable Throwable releaseHandles() {
+    Throwable failure = null;
+    Handle handle = handles.getAndSet(null);
+    while (handle != null) {
+      Handle next = handle.next;
+      try {
+        release(handle);
+      } catch (RuntimeException | Error e) {
+        failure = Failures.joined(failure, e);
       }
-      throw e;
+      handle = next;
     }
+    return failure;
   }
 
-  private void forgetIfUnmapped(long at) {
-    if (!isMapped(at)) {
-      stuck.remove(at);
-    }
-  }
-
-  private void unmapIfMapped(long at, long bytes) {
-    if (isMapped(at)) {
-      unmapPiece(at, bytes);
-    }
-  }
-
-  private boolean isMapped(long at) {
-    try {
-      int _ = calls.memGetAccess(at, MemLocationType.DEVICE, paging.device().id());
-      return true;
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
+  private @Nullable Throwable unmapStuck(@Nullable Throwable before) {
+    Throwable failure = before;
+    long at = pieces.hasStuck() ? pieces.nextStuck(address) : Pieces.NONE;
+    while (at != Pieces.NONE) {
+      long bytes = pieces.sizeAt(at);
+      try {
+        if (paging.isMapped(calls, at)) {
+          calls.memUnmap(at, bytes);
+        }
+        pieces.removeStuck(at);
+      } catch (RuntimeException | Error e) {
+        failure = Failures.joined(failure, e);
       }
-      return false;
+      at = pieces.nextStuck(at + bytes);
     }
+    return failure;
   }
 
   /** Gives all back at the end of the pool; goes on where it failed if it did. */
-  void free() {
+  public void free() {
     session.gate().run(() -> freeOnce(false));
   }
 
-  boolean isFreed() {
+  public boolean isFreed() {
     return freed.isDone();
   }
 
@@ -341,9 +341,23 @@ public final class Window extends Block {
   private void freeNow(boolean isLast) {
     Failures failures = new Failures();
     failures.run(this::settle);
-    pieces.forEach((at, piece) -> failures.run(() -> unmapNow(at, piece)));
-    if (isLast || (pieces.isEmpty() && stuck.isEmpty())) {
+    failures.run(this::unmapAll);
+    boolean isEmpty = !isMapped(address, byteSize) && !pieces.hasStuck();
+    if (isLast || isEmpty) {
       failures.run(() -> addresses.free(() -> calls.memAddressFree(address, byteSize)));
+    }
+    failures.throwFirst();
+  }
+
+  /** Goes on after a failure. */
+  private void unmapAll() {
+    Failures failures = new Failures();
+    long end = address + byteSize;
+    for (long at = pieces.next(address, end); at != Pieces.NONE; ) {
+      long piece = at;
+      long bytes = pieces.sizeAt(at);
+      failures.run(() -> unmapNow(piece, bytes));
+      at = pieces.next(at + bytes, end);
     }
     failures.throwFirst();
   }
@@ -355,7 +369,7 @@ public final class Window extends Block {
 
   @Override
   public long blockBytes() {
-    return mappedBytes();
+    return pieces.mappedBytes();
   }
 
   @Override
