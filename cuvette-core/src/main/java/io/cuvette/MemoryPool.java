@@ -51,16 +51,16 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** What does the work for one object of the user. */
   static MemoryPoolCore core(Object of, Cuda cuda, PoolOptions options, LongSupplier clock) {
-    long crossStream = options.crossStreamBytes();
-    long threshold = options.releaseThresholdBytes();
+    CachingDevicePool.Rules rules =
+        new CachingDevicePool.Rules(
+            options.crossStreamBytes(), options.releaseThresholdBytes(), options.targetRatio());
     return new MemoryPoolCore(
         of,
         "MemoryPool",
         cuda.engine().streams(),
         new UpstreamChunks(options.upstream()),
         options.limit(),
-        (pool, device, limit) ->
-            new CachingDevicePool(pool, device, limit, crossStream, threshold, clock),
+        (pool, device, limit) -> new CachingDevicePool(pool, device, limit, rules, clock),
         BufferKind.DEVICE);
   }
 

@@ -16,24 +16,33 @@ import org.jspecify.annotations.Nullable;
  * @param releaseThresholdBytes how much may stay cached after a free: what is beyond goes back to
  *     upstream as far as whole chunks are free, which waits for the device if upstream is
  *     cuMemAlloc. Long.MAX_VALUE keeps all
+ * @param targetRatio what is held ÷ the most bytes in use at once, above which the pool does not
+ *     grow before it has released what whole chunks are free; >= 1. The more it turns over, the
+ *     more it asks of upstream, which waits for the device if it is cuMemAlloc. Infinity switches
+ *     it off
  */
 public record PoolOptions(
     MemoryResource upstream,
     @Nullable MemoryLimit limit,
     long crossStreamBytes,
-    long releaseThresholdBytes) {
+    long releaseThresholdBytes,
+    double targetRatio) {
 
   /**
    * Plain device memory, the limit of the Cuda, sharing between streams from 4 KiB on, all kept.
    */
   public static final PoolOptions DEFAULTS =
-      new PoolOptions(MemoryResource.direct(), null, 4L << 10, Long.MAX_VALUE);
+      new PoolOptions(
+          MemoryResource.direct(), null, 4L << 10, Long.MAX_VALUE, Double.POSITIVE_INFINITY);
 
   /** Creates options. */
   public PoolOptions {
     Objects.requireNonNull(upstream, "upstream");
     Checks.notNegative("crossStreamBytes", crossStreamBytes);
     Checks.notNegative("releaseThresholdBytes", releaseThresholdBytes);
+    if (!(targetRatio >= 1)) {
+      throw new IllegalArgumentException("targetRatio: %s (expected: >= 1)".formatted(targetRatio));
+    }
   }
 
   /**
@@ -43,7 +52,7 @@ public record PoolOptions(
    */
   public PoolOptions withUpstream(MemoryResource resource) {
     Objects.requireNonNull(resource, "resource");
-    return new PoolOptions(resource, limit, crossStreamBytes, releaseThresholdBytes);
+    return new PoolOptions(resource, limit, crossStreamBytes, releaseThresholdBytes, targetRatio);
   }
 
   /**
@@ -54,7 +63,7 @@ public record PoolOptions(
    */
   public PoolOptions withLimit(MemoryLimit first) {
     Objects.requireNonNull(first, "first");
-    return new PoolOptions(upstream, first, crossStreamBytes, releaseThresholdBytes);
+    return new PoolOptions(upstream, first, crossStreamBytes, releaseThresholdBytes, targetRatio);
   }
 
   /**
@@ -64,7 +73,7 @@ public record PoolOptions(
    * @param bytes the size in bytes, >= 0
    */
   public PoolOptions withCrossStreamBytes(long bytes) {
-    return new PoolOptions(upstream, limit, bytes, releaseThresholdBytes);
+    return new PoolOptions(upstream, limit, bytes, releaseThresholdBytes, targetRatio);
   }
 
   /**
@@ -73,6 +82,16 @@ public record PoolOptions(
    * @param bytes the bytes, >= 0
    */
   public PoolOptions withReleaseThresholdBytes(long bytes) {
-    return new PoolOptions(upstream, limit, crossStreamBytes, bytes);
+    return new PoolOptions(upstream, limit, crossStreamBytes, bytes, targetRatio);
+  }
+
+  /**
+   * {@return these options with another bound for what is held, as a multiple of the most bytes in
+   * use at once}
+   *
+   * @param ratio the bound, >= 1
+   */
+  public PoolOptions withTargetRatio(double ratio) {
+    return new PoolOptions(upstream, limit, crossStreamBytes, releaseThresholdBytes, ratio);
   }
 }

@@ -60,7 +60,10 @@ class ReuseOrderTest {
   @Test
   void reuse_happensAfterAllUses_severalThreads() {
     run(THREADS, OPERATIONS / 10, PoolOptions.DEFAULTS);
-    run(THREADS, OPERATIONS / 50, PoolOptions.DEFAULTS.withReleaseThresholdBytes(LIMIT / 4));
+    run(
+        THREADS,
+        OPERATIONS / 50,
+        PoolOptions.DEFAULTS.withReleaseThresholdBytes(LIMIT / 4).withTargetRatio(1.25));
   }
 
   @Test

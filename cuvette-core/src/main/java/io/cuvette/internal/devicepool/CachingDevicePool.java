@@ -20,6 +20,7 @@ import io.cuvette.internal.streamcache.StreamCache;
 import io.cuvette.internal.streamcache.StreamCaches;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -34,27 +35,33 @@ public final class CachingDevicePool extends DevicePool {
    */
   private static final long MOST_TIMES_THE_REQUEST = 8;
 
+  /**
+   * When it takes memory of other streams, and when it releases any.
+   *
+   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   * @param releaseThreshold the bytes that may stay cached after a free; Long.MAX_VALUE for all
+   * @param targetRatio of what is held to the most in use at once, kept if chunks are free
+   */
+  public record Rules(long crossStreamBytes, long releaseThreshold, double targetRatio) {}
+
   private final OtherStreams others = new OtherStreams(this);
   public final Chunks chunks = new Chunks();
   private final StreamCaches caches = new StreamCaches(chunks, this::ended);
-  private final long crossStreamBytes;
+  private final Rules rules;
+
+  /** The most bytes in use at once, as far as misses saw. */
+  private final AtomicLong peakLive = new AtomicLong();
 
   /**
    * A pool that holds nothing.
    *
-   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
-   * @param releaseThreshold the bytes that may stay cached after a free; Long.MAX_VALUE for all
+   * @param rules when it takes memory of other streams, and when it releases any
    * @param clock tells the time in nanoseconds
    */
   public CachingDevicePool(
-      MemoryPoolCore pool,
-      Device device,
-      MemoryLimit limit,
-      long crossStreamBytes,
-      long releaseThreshold,
-      LongSupplier clock) {
-    super(pool, device, limit, releaseThreshold, clock);
-    this.crossStreamBytes = crossStreamBytes;
+      MemoryPoolCore pool, Device device, MemoryLimit limit, Rules rules, LongSupplier clock) {
+    super(pool, device, limit, rules.releaseThreshold, clock);
+    this.rules = rules;
   }
 
   @Override
@@ -95,7 +102,7 @@ public final class CachingDevicePool extends DevicePool {
     }
     Request request = new Request(arena, bytes, rounded, stream, new Refusals());
     found = others.takeBest(caches.retired(), request, Long.MAX_VALUE);
-    if (found == null && rounded >= crossStreamBytes) {
+    if (found == null && rounded >= rules.crossStreamBytes) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
       found = others.takeBest(caches.all(), request, most);
@@ -119,7 +126,11 @@ public final class CachingDevicePool extends DevicePool {
   /** Requests more memory from upstream; null if the limit or upstream refuses. */
   private @Nullable Face grow(Request request) {
     long rounded = request.rounded();
-    if (!request.refusals().isWorthAsking() || !held.reserve(rounded)) {
+    if (!request.refusals().isWorthAsking()) {
+      return null;
+    }
+    releaseAboveRatio(rounded);
+    if (!held.reserve(rounded)) {
       return null;
     }
     Face block = null;
@@ -140,6 +151,21 @@ public final class CachingDevicePool extends DevicePool {
       grown();
     }
     return block;
+  }
+
+  /** Releases free chunks, as far as that keeps a growth below the target ratio. */
+  private void releaseAboveRatio(long rounded) {
+    if (rules.targetRatio == Double.POSITIVE_INFINITY) {
+      return;
+    }
+    long live = rounded;
+    for (StreamCache arena : caches.all()) {
+      live += arena.usedBytes();
+    }
+    long most = (long) (rules.targetRatio * peakLive.accumulateAndGet(live, Math::max)) - rounded;
+    if (held.held() > most) {
+      long _ = release(null, most);
+    }
   }
 
   private Memory ask(long bytes, OpenStream stream) {
@@ -406,6 +432,7 @@ public final class CachingDevicePool extends DevicePool {
   @Override
   public void resetPeaks() {
     caches.resetPeaks();
+    peakLive.set(0);
     held.resetPeak();
   }
 

@@ -72,7 +72,7 @@ public final class OtherStreams {
     return null;
   }
 
-  /** A whole chunk moves to the asking arena; a part of one is only lent. */
+  /** A chunk that is asked for entire moves to the asking arena; a part of one is only lent. */
   private @Nullable Face take(Fit fit, Request request) {
     StreamCache from = fit.arena();
     int inHand = from.takeInHand(request.rounded(), fit);

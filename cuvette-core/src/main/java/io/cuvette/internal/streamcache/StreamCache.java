@@ -204,8 +204,8 @@ public final class StreamCache extends BlockCache {
   }
 
   /**
-   * Takes a whole chunk in hand that is the best fit, if nothing was freed since; it stays here, in
-   * use, until {@link #forget}.
+   * Takes a whole chunk in hand that is the best fit, if nothing was freed since and nothing is
+   * left of it that this stream may want again; it stays here, in use, until {@link #forget}.
    *
    * @return the chunk's block, or {@link BlockArena#NONE}
    */
@@ -214,7 +214,8 @@ public final class StreamCache extends BlockCache {
     try {
       gather();
       int whole = frees == fit.frees && !over ? blocks.findWhole(rounded) : BlockArena.NONE;
-      if (whole == BlockArena.NONE || blocks.bytes(whole) > blocks.bestFitBytes(rounded)) {
+      long most = isRetired() ? blocks.bestFitBytes(rounded) : rounded;
+      if (whole == BlockArena.NONE || blocks.bytes(whole) > most) {
         return BlockArena.NONE;
       }
       long bytes = blocks.bytes(whole);
@@ -294,6 +295,17 @@ public final class StreamCache extends BlockCache {
       gather();
       int chunk = stream.isForGraphs() || over ? Chunks.NONE : freeChunks.find(blocks, from, until);
       return chunk == Chunks.NONE ? Chunks.NONE : removeWhole(freeChunks.block(chunk));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The bytes in use. */
+  public long usedBytes() {
+    lock.lock();
+    try {
+      gather();
+      return blocks.usedBytes() - inHandBytes;
     } finally {
       lock.unlock();
     }

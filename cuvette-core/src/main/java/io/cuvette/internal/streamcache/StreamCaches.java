@@ -48,8 +48,11 @@ public final class StreamCaches {
     }
   }
 
+  /** In the order in which they were made, so that what is released does not depend on luck. */
   public List<StreamCache> all() {
-    return new ArrayList<>(all);
+    List<StreamCache> sorted = new ArrayList<>(all);
+    sorted.sort(Comparator.comparingLong(arena -> arena.number));
+    return sorted;
   }
 
   /** Those of closed streams, which still have memory. */
@@ -86,7 +89,6 @@ public final class StreamCaches {
     boolean checked = false;
     while (!checked) {
       List<StreamCache> paused = all();
-      paused.sort(Comparator.comparingLong(arena -> arena.number));
       long bytes = 0;
       for (StreamCache arena : paused) {
         bytes += arena.pause();

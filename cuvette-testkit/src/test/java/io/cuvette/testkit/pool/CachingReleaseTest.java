@@ -152,6 +152,47 @@ class CachingReleaseTest {
         .hasMessage("releaseThresholdBytes: -1 (expected: >= 0)");
   }
 
+  @CudaTest
+  void targetRatio_releasesFreeChunksBeforeGrowing(Cuda cuda, CudaStream one, CudaStream two) {
+    PoolOptions options = PoolOptions.DEFAULTS.withTargetRatio(1.5);
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      Buffer used = pool.allocate(4 * MIB, one);
+      List<Buffer> all = List.of(pool.allocate(8 * MIB, one), pool.allocate(8 * MIB, two));
+      all.forEach(Buffer::close); // 20 MiB were in use at once
+      pool.allocate(10 * MIB, one).close();
+      assertThat(pool.totalBytes()).isEqualTo(30 * MIB); // to the byte
+      pool.allocate(11 * MIB, two).close();
+      assertThat(pool.totalBytes()).isEqualTo(23 * MIB); // those of the first stream went
+      pool.resetPeaks(cuda.device(0));
+      Buffer most = pool.allocate(12 * MIB, two);
+      assertThat(pool.totalBytes()).isLessThanOrEqualTo(24 * MIB); // 16 MiB are in use
+      most.close();
+      used.close();
+      pool.assertConsistent();
+    }
+  }
+
+  @CudaTest
+  void targetRatio_isNoLimit(Cuda cuda, CudaStream stream) {
+    try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withTargetRatio(1))) {
+      pool.allocate(2 * MIB, stream).close();
+      try (Buffer _ = pool.allocate(MIB, stream);
+          Buffer _ = pool.allocate(2 * MIB, stream)) { // no chunk is free as a whole
+        assertThat(pool.totalBytes()).isEqualTo(4 * MIB);
+      }
+      pool.assertConsistent();
+    }
+  }
+
+  @CudaTest
+  void options_refuseARatioBelowOne(Cuda cuda) {
+    for (double ratio : new double[] {0.99, -1, 0, Double.NaN, Double.NEGATIVE_INFINITY}) {
+      assertThatThrownBy(() -> PoolOptions.DEFAULTS.withTargetRatio(ratio))
+          .hasMessage("targetRatio: " + ratio + " (expected: >= 1)");
+    }
+    assertThat(PoolOptions.DEFAULTS.withTargetRatio(1).targetRatio()).isEqualTo(1);
+  }
+
   /** The k-th call of the driver fails, once and for good: no byte stays counted or lost. */
   @Test
   void failingRelease_losesNothing() throws InterruptedException {

@@ -129,6 +129,41 @@ class CrossStreamTest {
   }
 
   @CudaTest
+  void aPartOfAChunk_isLent_soItsStreamNeedNotGrow(
+      MemoryPool pool, CudaStream own, CudaStream other) {
+    pool.allocate(4 * LARGE, own).close();
+    own.synchronize();
+    try (Buffer lent = pool.allocate(LARGE, other)) {
+      assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+      Gate gate = Gate.on(other);
+      fillOften(lent, other);
+      try (Buffer rest = pool.allocate(3 * LARGE, own)) {
+        assertThat(pool.totalBytes()).isEqualTo(4 * LARGE);
+        rest.fill((byte) 1, own);
+      }
+      gate.open();
+    }
+    other.synchronize();
+    pool.allocate(4 * LARGE, own).close(); // what was lent is back, and has merged
+    assertThat(pool.totalBytes()).isEqualTo(4 * LARGE);
+    assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+    pool.assertConsistent();
+  }
+
+  /** Nobody wants the rest of it there. */
+  @CudaTest
+  void aChunkOfAClosedStream_movesEntire(Cuda cuda, MemoryPool pool, CudaStream other) {
+    try (CudaStream closed = cuda.device(0).createStream()) {
+      pool.allocate(4 * LARGE, closed).close();
+      closed.synchronize();
+    }
+    pool.allocate(LARGE, other).close();
+    pool.allocate(4 * LARGE, other).close();
+    assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+    assertThat(pool.totalBytes()).isEqualTo(4 * LARGE);
+  }
+
+  @CudaTest
   void largeCachedChunkOfABusyStream_staysThere(
       MemoryPool pool, CudaStream busy, CudaStream asking) {
     Buffer first = pool.allocate(LARGE, busy);

@@ -48,6 +48,7 @@ class PoolModelFuzzTest {
             cuda,
             options
                 .withCrossStreamBytes(random.nextInt(8) * 1024L)
+                .withTargetRatio(random.nextBoolean() ? 1 + random.nextDouble() : 1e300)
                 .withReleaseThresholdBytes(
                     random.nextBoolean() ? random.nextLong(LIMIT) : LIMIT))) {
       for (int i = 0; i < STREAMS; i++) {
