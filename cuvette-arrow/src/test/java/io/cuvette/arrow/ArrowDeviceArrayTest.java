@@ -13,6 +13,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.ForeignLoan;
 import io.cuvette.testkit.CudaTest;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -105,7 +106,10 @@ class ArrowDeviceArrayTest {
       long parent = c.call("move", array.address(), -1L);
       assertThat(array.isReleased()).isTrue();
       assertThat(c.call("release_elsewhere", parent)).isEqualTo(1);
-      await(() -> used(cuda) == both / 2);
+      ForeignLoan after = ForeignLoan.of(() -> {});
+      after.giveBack();
+      await(after::isOver); // and so is what was given back before
+      assertThat(used(cuda)).isEqualTo(both / 2);
       assertThat(c.call("first_buffer", child)).isEqualTo(second);
       assertThat(c.call("release_elsewhere", child)).isEqualTo(1);
       await(() -> used(cuda) == 0);
@@ -394,6 +398,36 @@ class ArrowDeviceArrayTest {
         }
       }
     }
+  }
+
+  /** The end of the Cuda beside taking and giving: each array is released once, or refused. */
+  @Test
+  void closeOfTheCuda_besideTakes_releasesWhatWasTaken() throws Exception {
+    ArrowLibrary c = ArrowLibrary.open();
+    try (ExecutorService threads = Executors.newFixedThreadPool(1);
+        Arena arena = Arena.ofConfined()) {
+      for (int round = 0; round < 60; round++) {
+        long before = c.releases();
+        Cuda cuda = Cuda.open(CudaOptions.simulated());
+        CudaStream stream = cuda.device(0).createStream();
+        Buffer data = cuda.allocate(48, stream);
+        ArrowDeviceArray array = taken(c.call("produce", 10L, 0L, 0L, data.address()));
+        ArrowDeviceArray out = ArrowDeviceArray.allocate(arena);
+        Future<?> closing = threads.submit(cuda::close);
+        try {
+          DeviceVector.take(array, X, stream).export(out, stream);
+        } catch (IllegalStateException e) {
+          assertThat(e).hasMessageContaining("closed");
+        }
+        closing.get();
+        out.release();
+        long expected = array.isReleased() ? 1 : 0;
+        await(() -> c.releases() == before + expected);
+        array.release();
+        assertThat(c.releases()).isEqualTo(before + 1);
+      }
+    }
+    assertThat(c.call("late_releases")).isZero();
   }
 
   /** The close of the vector beside its export: all of it, or one error and nothing. */
