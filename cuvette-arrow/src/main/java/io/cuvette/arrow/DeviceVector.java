@@ -128,7 +128,7 @@ public final class DeviceVector implements AutoCloseable {
     CudaDevice device = children.getFirst().device;
     long needed = Columns.ofChildren(field, checkLength(length));
     for (DeviceVector child : children) {
-      if (child.length < needed || child.device != device) {
+      if (child.length < needed || !child.device.equals(device)) {
         throw new IllegalArgumentException(
             "child: %s (expected: %d values or more on %s)".formatted(child, needed, device));
       }
@@ -161,7 +161,7 @@ public final class DeviceVector implements AutoCloseable {
       @Nullable Buffer data,
       List<DeviceVector> children) {
     Columns.check("validity", validity, length, 1);
-    if (validity != null && validity.device() != device) {
+    if (validity != null && !validity.device().equals(device)) {
       throw new IllegalArgumentException(
           "validity: %s (expected: memory of %s)".formatted(validity, device));
     }
@@ -266,7 +266,7 @@ public final class DeviceVector implements AutoCloseable {
 
   /** Checks that a stream can order an array of a device. */
   static void checkStream(CudaDevice device, CudaStream stream) {
-    if (stream.device() != device) {
+    if (!stream.device().equals(device)) {
       throw new IllegalArgumentException(
           "stream: %s (expected: one of %s)".formatted(stream, device));
     }
