@@ -92,10 +92,11 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
 
   private static DevicePool make(
       MemoryPoolCore pool, Device device, MemoryLimit limit, Cuda cuda, long threshold) {
-    long memory = Math.ceilDiv(device.totalBytes(), Addresses.STEP) * Addresses.STEP;
+    long bytes = device.totalBytes();
+    long memory = Math.ceilDiv(bytes, Addresses.STEP) * Addresses.STEP;
     OpenStream stream = cuda.device(device.id()).nullStream().core();
     Memory all = pool.upstream().ask(memory * ALL, stream, device);
-    return new ElasticDevicePool(pool, device, limit, all, memory * SMALL, threshold);
+    return new ElasticDevicePool(pool, device, limit, all, memory * SMALL, bytes, threshold);
   }
 
   /** Reserves the addresses of a pool. */

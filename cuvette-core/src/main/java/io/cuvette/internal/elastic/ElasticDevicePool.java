@@ -38,7 +38,11 @@ public final class ElasticDevicePool extends DevicePool {
   /** How many streams a miss asks whether they are idle, before the pool grows. */
   private static final int MOST_ASKED = 8;
 
+  /** Nearly full leaves such a part; pieces are then no larger than that part of a hole. */
+  private static final int FINE = 4;
+
   private final Memory memory;
+  private final long deviceBytes;
   private final Window window;
   private final ElasticHeap heap;
   private final Set<ElasticCache> caches = ConcurrentHashMap.newKeySet();
@@ -52,6 +56,7 @@ public final class ElasticDevicePool extends DevicePool {
    *
    * @param memory all addresses, from {@link Window#reserve}; they end with the pool
    * @param smallBytes how many of them are for small blocks
+   * @param deviceBytes the memory of the device
    * @param releaseThreshold the bytes that may be cached after a free
    */
   public ElasticDevicePool(
@@ -60,9 +65,11 @@ public final class ElasticDevicePool extends DevicePool {
       MemoryLimit limit,
       Memory memory,
       long smallBytes,
+      long deviceBytes,
       long releaseThreshold) {
     super(pool, device, limit, releaseThreshold, System::nanoTime);
     this.memory = memory;
+    this.deviceBytes = deviceBytes;
     this.window = (Window) memory.block();
     this.heap = new ElasticHeap(memory, smallBytes, held, clock);
   }
@@ -217,12 +224,22 @@ public final class ElasticDevicePool extends DevicePool {
 
   private Memory mapAll(Growth growth) {
     long largest = heap.largestPiece();
+    boolean isNearlyFull = isNearlyFull();
     long _ =
         growth.eachHole((at, bytes) -> {
-          window.map(at, bytes, largest);
+          window.map(at, bytes, isNearlyFull ? Math.min(largest, bytes / FINE) : largest);
           return bytes;
         });
     return memory.part(growth.address - memory.address(), growth.end() - growth.address);
+  }
+
+  /**
+   * Whether there is little left to map: small pieces are then worth more calls, since a block that
+   * holds a part of a piece holds all of it.
+   */
+  private boolean isNearlyFull() {
+    long most = Math.min(held.limit(), deviceBytes);
+    return held.held() > most - most / FINE;
   }
 
   private long strand(long at, long bytes) {

@@ -60,6 +60,21 @@ class ElasticMemoryPoolTest {
     }
   }
 
+  @CudaTest(simulatedOnly = true)
+  void nearTheLimit_piecesAreSmall_soThatABlockHoldsLittleMoreThanItself(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+        Buffer _ = pool.allocate(8192 * MIB)) {
+      long before = pool.pages().pieces();
+      try (Buffer _ = pool.allocate(64 * MIB)) {
+        assertThat(pool.pages().pieces() - before).isEqualTo(2); // of 32 MiB
+        pool.setLimit(MemoryLimit.ofBytes(9000 * MIB));
+        try (Buffer _ = pool.allocate(64 * MIB)) {
+          assertThat(pool.pages().pieces() - before).isEqualTo(2 + 8); // of 8 MiB
+        }
+      }
+    }
+  }
+
   @CudaTest
   void limit_isHard_andTheFailureHasTheNumbers(Cuda cuda) {
     try (ElasticMemoryPool pool = limited(cuda, 8 * MIB);
