@@ -96,7 +96,12 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
     long memory = Math.ceilDiv(bytes, Addresses.STEP) * Addresses.STEP;
     OpenStream stream = cuda.device(device.id()).nullStream().core();
     Memory all = pool.upstream().ask(memory * ALL, stream, device);
-    return new ElasticDevicePool(pool, device, limit, all, memory * SMALL, bytes, threshold);
+    try {
+      return new ElasticDevicePool(pool, device, limit, all, memory * SMALL, bytes, threshold);
+    } catch (OutOfMemoryError e) {
+      ((Window) all.block()).free();
+      throw e;
+    }
   }
 
   /** Reserves the addresses of a pool. */

@@ -104,13 +104,17 @@ public final class Window extends Block {
         .make(() -> {
           VirtualCalls calls = paging.device().context().virtual();
           long address = calls.memAddressReserve(bytes, paging.unit(), 0);
+          Window window = null;
           try {
             Face face = faces.make(address, bytes, stream);
-            Window window = new Window(face, paging, calls, address, bytes);
+            window = new Window(face, paging, calls, address, bytes);
             window.session.children().add(window.end);
             faces.own(face, window);
             return faces.memory(face);
           } catch (OutOfMemoryError e) {
+            if (window != null) {
+              window.session.children().remove(window.end);
+            }
             calls.memAddressFree(address, bytes);
             throw e;
           }

@@ -94,13 +94,15 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   @Override
   public final void end(ObjectEnding caller) {
     heldAtEnd = heldBytes();
-    if (!closed) {
-      closed = true;
-      try {
+    try {
+      if (closed) {
+        settleIfClosed(); // it failed before
+      } else {
+        closed = true;
         releaseAtEnd();
-      } finally {
-        forgetIfEmpty();
       }
+    } finally {
+      forgetIfEmpty();
     }
   }
 

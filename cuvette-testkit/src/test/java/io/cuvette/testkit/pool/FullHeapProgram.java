@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /**
  * Allocates and closes with a heap that is full but for a number of small pieces, from none to
@@ -33,6 +34,9 @@ import java.util.function.Supplier;
 final class FullHeapProgram {
   private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
   private static final int STEP = 3;
+
+  /** Which steps are taken; all as a rule. */
+  private static final Pattern ONLY = Pattern.compile(System.getProperty("cuvette.steps", ""));
 
   /** Rounds with a heap before, in which classes are loaded. */
   private static final int WARM = 1;
@@ -119,13 +123,6 @@ final class FullHeapProgram {
           MemoryPool own = new MemoryPool(cuda);
           closeAfter(own::close, () -> own.allocate(BLOCK, stream).close());
         });
-    checkStep(
-        "elastic pool",
-        () -> {},
-        () -> {
-          ElasticMemoryPool own = new ElasticMemoryPool(cuda);
-          closeAfter(own::close, () -> own.allocate(LARGE_PAGES, stream).close());
-        });
   }
 
   /** Not by a statement: that would add an error without heap to itself. */
@@ -175,6 +172,9 @@ final class FullHeapProgram {
   }
 
   private void checkStep(String name, Runnable prepare, Runnable... steps) {
+    if (!ONLY.matcher(name).find()) {
+      return;
+    }
     for (int left = -WARM * STEP; left <= MOST_LEFT; left += STEP) {
       prepare.run();
       boolean failed = false;

@@ -44,6 +44,7 @@ public final class HeaplessDriver extends ForwardingDriver {
   private final MemorySegment[] segments = new MemorySegment[MOST];
   private int nextSegment;
   private long nextHandle = 1L << 40;
+  private long nextWindow = 1L << 50;
   private volatile boolean busy;
 
   /** Over another driver, which has all else. */
@@ -109,6 +110,11 @@ public final class HeaplessDriver extends ForwardingDriver {
   private synchronized long next() {
     nextHandle += SPACING;
     return nextHandle;
+  }
+
+  private synchronized long nextWindow(long bytes) {
+    nextWindow += bytes;
+    return nextWindow - bytes;
   }
 
   private synchronized void remove(long[] all, long given) {
@@ -242,13 +248,12 @@ public final class HeaplessDriver extends ForwardingDriver {
       new ForwardingVirtual(delegate().virtual()) {
         @Override
         public long memAddressReserve(long bytes, long alignment, long address) {
-          return put(ranges, super.memAddressReserve(bytes, alignment, address));
+          return put(ranges, nextWindow(bytes));
         }
 
         @Override
         public void memAddressFree(long address, long bytes) {
           remove(ranges, address);
-          super.memAddressFree(address, bytes);
         }
 
         @Override
