@@ -17,12 +17,13 @@ final class Bits {
     long bytes = Columns.bytes(count, 1);
     for (long i = 0; i < bytes && from > 0; i++) {
       int next = i + 1 < memory.byteSize() ? memory.get(JAVA_BYTE, i + 1) : 0;
-      int both = memory.get(JAVA_BYTE, i) & 0xFF | next << Byte.SIZE;
+      int both = (memory.get(JAVA_BYTE, i) & 0xFF) | (next << Byte.SIZE);
       memory.set(JAVA_BYTE, i, (byte) (both >> from));
     }
     int rest = (int) (count % Byte.SIZE);
     if (rest > 0) {
-      memory.set(JAVA_BYTE, bytes - 1, (byte) (memory.get(JAVA_BYTE, bytes - 1) & (1 << rest) - 1));
+      memory.set(
+          JAVA_BYTE, bytes - 1, (byte) (memory.get(JAVA_BYTE, bytes - 1) & ((1 << rest) - 1)));
     }
   }
 

@@ -2,6 +2,7 @@ package io.cuvette.arrow;
 
 import io.cuvette.ForeignLoan;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** One array that is out, of the arrays that were exported together. Filled by who exports it. */
@@ -10,6 +11,9 @@ final class ExportedNode {
 
   private ForeignLoan[] loans;
   final ExportedNode[] children;
+
+  /** Whether nobody has released it yet. */
+  final AtomicBoolean isOut = new AtomicBoolean(true);
 
   /** Where it was written; its consumer may have moved it. */
   ArrayStructure structure = ArrayStructure.NOWHERE;

@@ -24,10 +24,9 @@ final class ExportedNodes {
 
   private static final class Slot {
     final int index;
-    final AtomicReference<@Nullable ExportedNode> out = new AtomicReference<>();
 
-    /** What was here last, whose structures stay. */
-    @Nullable ExportedNode last;
+    /** What is out, or was last, and stays with its structures. */
+    volatile @Nullable ExportedNode node;
 
     int uses;
     @Nullable Slot next;
@@ -44,9 +43,8 @@ final class ExportedNodes {
       rest(returned.getAndSet(null));
       Slot slot = free.size() > RESTING ? free.remove() : made();
       slot.uses++;
-      slot.last = node;
       node.number = (long) slot.uses << USE_SHIFT | slot.index;
-      slot.out.set(node);
+      slot.node = node;
     } finally {
       lock.unlock();
     }
@@ -77,8 +75,11 @@ final class ExportedNodes {
     Slot[] known = slots;
     int index = (int) number;
     Slot slot = index < 0 || index >= known.length ? null : known[index];
-    ExportedNode node = slot == null ? null : slot.out.get();
-    if (node == null || node.number != number || !slot.out.compareAndSet(node, null)) {
+    if (slot == null) {
+      return null;
+    }
+    ExportedNode node = slot.node;
+    if (node == null || node.number != number || !node.isOut.compareAndSet(true, false)) {
       return null;
     }
     Slot top;
