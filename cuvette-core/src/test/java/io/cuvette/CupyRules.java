@@ -177,8 +177,8 @@ final class CupyRules {
 
   private Block take(Arena asking, Block block, long bytes) {
     remove(block);
-    if (block.isWhole()) {
-      block.home = asking;
+    if (block.isWhole() && (block.bytes == bytes || block.home.isClosed)) {
+      block.home = asking; // a part is lent
     }
     if (block.bytes > bytes) {
       Block tail = new Block(block.address + bytes, block.bytes - bytes, block.home);
