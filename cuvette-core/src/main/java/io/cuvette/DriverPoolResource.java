@@ -59,7 +59,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       String text = "%s of %s".formatted(getClass().getSimpleName(), pool);
       this.ending = ObjectEnding.of(this, pool.session(), text, true, source::close);
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, pool::close);
+      pool.abandon(e);
       throw e;
     }
     if (pool.session().isClosed()) {

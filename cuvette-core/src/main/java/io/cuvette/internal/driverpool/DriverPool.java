@@ -32,6 +32,12 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
   private final Runnable end = this::end;
   private final AtomicBoolean closed = new AtomicBoolean();
 
+  /** Whether it was closed and could not be let go, for want of Java heap. */
+  private final AtomicBoolean left = new AtomicBoolean();
+
+  /** Whether what was to own it could not be made. */
+  private volatile boolean abandoned;
+
   /** The threads that talk to the driver about the pool: it is not destroyed under them. */
   private final AtomicInteger users = new AtomicInteger();
 
@@ -206,8 +212,38 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     gate.run(this::closeNow);
   }
 
+  /** Closes what nobody has after a failure, now or with a later step: there may be no heap. */
+  public final void abandon(Throwable failure) {
+    abandoned = true;
+    pools.abandoned();
+    closeAfter(failure);
+  }
+
+  private void closeAfter(Throwable failure) {
+    try {
+      close();
+    } catch (RuntimeException | Error e) {
+      Throwable _ = Failures.joined(failure, e);
+    }
+  }
+
+  /** Tries again. */
+  final void closeIfAbandoned() {
+    if (abandoned) {
+      try {
+        close();
+      } catch (OutOfMemoryError e) {
+        pools.abandoned();
+        throw e;
+      }
+    }
+  }
+
   private void closeNow() {
     if (closed.get()) {
+      if (left.compareAndSet(true, false)) {
+        letGoNow();
+      }
       return;
     }
     Failures failures = new Failures();
@@ -215,10 +251,24 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     failures.run(this::rememberNumbers);
     failures.run(this::closing);
     if (closed.compareAndSet(false, true)) {
-      failures.run(() -> memory.giveBackIdle(_ -> true)); // of threads that came meanwhile
-      failures.run(this::letGo);
+      try {
+        failures.run(() -> memory.giveBackIdle(_ -> true)); // of threads that came meanwhile
+        failures.run(this::letGoNow);
+      } catch (OutOfMemoryError e) { // of the steps themselves
+        left.set(true);
+        throw e;
+      }
     }
     failures.throwFirst();
+  }
+
+  private void letGoNow() {
+    try {
+      letGo();
+    } catch (OutOfMemoryError e) {
+      left.set(true);
+      throw e;
+    }
   }
 
   private void rememberNumbers() {

@@ -36,6 +36,8 @@ public final class DriverPools {
   private final List<DriverPool> open = new CopyOnWriteArrayList<>();
   private final ConcurrentLinkedQueue<OwnedPool> retired = new ConcurrentLinkedQueue<>();
 
+  private volatile boolean hasAbandoned;
+
   /** The allocations that are short of memory at the moment. */
   private final AtomicInteger shortages = new AtomicInteger();
 
@@ -210,12 +212,24 @@ public final class DriverPools {
    * @throws CudaException if the driver refuses now; it will be tried again
    */
   public void retire(OwnedPool pool) {
-    retired.add(pool);
+    if (!retired.contains(pool)) {
+      retired.add(pool); // first: there may be no heap for it
+    }
+    pool.forgetIfEmpty();
     destroyIfUnused(pool);
+  }
+
+  /** Some that are open have no owner. */
+  void abandoned() {
+    hasAbandoned = true;
   }
 
   /** Destroys those that can be by now; one that the driver refuses stays. */
   public void poll() {
+    if (hasAbandoned) {
+      hasAbandoned = false;
+      open.forEach(DriverPool::closeIfAbandoned);
+    }
     if (!retired.isEmpty()) {
       gate.run(this::pollNow);
     }

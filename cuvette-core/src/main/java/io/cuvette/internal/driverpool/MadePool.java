@@ -3,7 +3,6 @@ package io.cuvette.internal.driverpool;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.session.Session;
 
 /** A pool that was made here. Thread-safe. */
@@ -44,7 +43,7 @@ public final class MadePool extends OwnedPool {
       new AttributesOfPool(made).keepAll();
       return made;
     } catch (RuntimeException | OutOfMemoryError e) {
-      Failures.closeAfter(e, made::close);
+      made.abandon(e);
       throw e;
     }
   }

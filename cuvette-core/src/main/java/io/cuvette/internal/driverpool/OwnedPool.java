@@ -21,7 +21,6 @@ public abstract sealed class OwnedPool extends DriverPool permits MadePool, Impo
 
   @Override
   final void letGo() {
-    forgetIfEmpty();
     pools().retire(this);
   }
 

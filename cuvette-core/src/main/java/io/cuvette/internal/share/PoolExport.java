@@ -37,7 +37,7 @@ public record PoolExport(BufferDescriptor.Kind kind, PoolHandle handle, boolean 
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
       return new PoolSource(pool, new PoolExport(kind, exported(calls, pool), false));
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, pool::close);
+      pool.abandon(e);
       throw e;
     }
   }

@@ -12,7 +12,14 @@ import org.jspecify.annotations.Nullable;
 public record PoolSource(DriverPool pool, @Nullable PoolExport sharing) {
   /** For this process alone. */
   public static PoolSource unshared(DriverPool pool) {
-    return new PoolSource(pool, null);
+    try {
+      return new PoolSource(pool, null);
+    } catch (OutOfMemoryError e) {
+      if (pool.isOwned()) {
+        pool.abandon(e);
+      }
+      throw e;
+    }
   }
 
   /** Rejects further allocations, and closes the handle; the pool goes with its last memory. */
