@@ -311,7 +311,7 @@ public final class Window extends Block {
     while (at != Pieces.NONE) {
       long bytes = pieces.sizeAt(at);
       try {
-        if (paging.isMapped(calls, at)) {
+        if (!isGone(at)) {
           calls.memUnmap(at, bytes);
         }
         pieces.removeStuck(at);
@@ -321,6 +321,15 @@ public final class Window extends Block {
       at = pieces.nextStuck(at + bytes);
     }
     return failure;
+  }
+
+  /** Whether surely nothing is mapped; false if that cannot be asked: unmapping tells then. */
+  private boolean isGone(long at) {
+    try {
+      return !paging.isMapped(calls, at);
+    } catch (RuntimeException | Error e) {
+      return false;
+    }
   }
 
   /** Gives all back at the end of the pool; goes on where it failed if it did. */
