@@ -290,15 +290,15 @@ public final class MemoryPoolCore extends PoolCore {
       return pool;
     }
     DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
-    DevicePool other = made;
+    DevicePool other;
     try {
       other = devicePools.putIfAbsent(device, made);
-    } finally {
-      if (other != null) { // or there was no heap to note it
-        made.discard();
-      }
+    } catch (OutOfMemoryError e) {
+      made.discard();
+      throw e;
     }
     if (other != null) {
+      made.discard();
       return other;
     }
     if (isClosed()) {
