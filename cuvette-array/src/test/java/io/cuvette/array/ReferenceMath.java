@@ -157,7 +157,9 @@ final class ReferenceMath {
         yield new Complex(
             Double.isNaN(r) ? r : r != 0 && r < 0 != y < 0 ? r + y : Math.copySign(r, y), 0);
       }
-      case POWER -> new Complex(StrictMath.pow(x, y), 0);
+      case POWER -> // C's, where Java has NaN for the two
+          new Complex(
+              x == 1 || (Math.abs(x) == 1 && Double.isInfinite(y)) ? 1 : StrictMath.pow(x, y), 0);
       case MINIMUM -> new Complex(isNan ? Double.NaN : Math.min(x, y), 0);
       case MAXIMUM -> new Complex(isNan ? Double.NaN : Math.max(x, y), 0);
       case ATAN2 -> new Complex(StrictMath.atan2(x, y), 0);

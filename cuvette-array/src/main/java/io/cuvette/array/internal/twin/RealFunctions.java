@@ -124,13 +124,18 @@ final class RealFunctions {
       case DIVIDE -> x / y;
       case FLOOR_DIVIDE -> Math.floor(isSingle ? (float) (x / y) : x / y);
       case REMAINDER -> remainder(x, y, isSingle);
-      case POWER -> Math.pow(x, y);
+      case POWER -> power(x, y);
       case MINIMUM -> Double.isNaN(x) ? x : Double.isNaN(y) ? y : y < x ? y : x;
       case MAXIMUM -> Double.isNaN(x) ? x : Double.isNaN(y) ? y : y > x ? y : x;
       case ATAN2 -> Math.atan2(x, y);
       case HYPOT -> Math.hypot(x, y);
       default -> throw new AssertionError(operation);
     };
+  }
+
+  /** As in C, where 1 is the power of 1 even of what is no number, and -1 has infinite ones. */
+  private static double power(double x, double y) {
+    return x == 1 || (x == -1 && Double.isInfinite(y)) ? 1 : Math.pow(x, y);
   }
 
   private static double remainder(double x, double y, boolean isSingle) {
