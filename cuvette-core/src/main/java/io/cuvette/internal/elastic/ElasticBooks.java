@@ -1,5 +1,7 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.streamcache.CachedBlock;
+
 /** What is in use of a heap. Not thread-safe. */
 final class ElasticBooks {
   long requestedBytes;
@@ -8,29 +10,30 @@ final class ElasticBooks {
   long allocations;
   private long peakUsedBytes;
 
-  void take(long bytes, long rounded) {
-    allocations++;
+  void take(CachedBlock block, long rounded) {
     usedBlocks++;
     usedBytes += rounded;
-    requestedBytes += bytes;
     peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
+    if (block.stripe == null) { // which else has counted it
+      allocations++;
+      requestedBytes += block.requestedBytes;
+    }
   }
 
-  void give(long bytes, long rounded) {
+  void give(CachedBlock block, long rounded) {
     usedBlocks--;
     usedBytes -= rounded;
-    requestedBytes -= bytes;
+    requestedBytes -= block.stripe == null ? block.requestedBytes : 0;
   }
 
-  void resetPeak() {
+  long resetPeak() {
     peakUsedBytes = usedBytes;
+    return peakUsedBytes;
   }
 
   void write(ElasticCensus census) {
     census.usedBytes = usedBytes;
     census.usedBlocks = usedBlocks;
-    census.requestedBytes = requestedBytes;
     census.peakUsedBytes = peakUsedBytes;
-    census.allocations = allocations;
   }
 }

@@ -6,6 +6,7 @@ import io.cuvette.internal.space.Space;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.FrontCache;
 import org.jspecify.annotations.Nullable;
 
 /** What a stream frees, in the memory that all streams of a device share. Thread-safe. */
@@ -17,6 +18,11 @@ final class ElasticCache extends BlockCache {
 
   /** Blocks in use, and places taken for one; guarded by the heap's lock. */
   int live;
+
+  /** What {@link Fronts} gave it, which alone writes it. */
+  volatile @Nullable FrontCache front;
+
+  @Nullable ElasticCache nextInFront;
 
   ElasticCache(ElasticDevicePool of, DriverStream stream, int tag) {
     super(of, stream);
@@ -44,13 +50,28 @@ final class ElasticCache extends BlockCache {
 
   @Override
   public @Nullable Face take(long bytes, long rounded, OpenStream of) {
-    return devicePool.heap().take(this, bytes, rounded, of);
+    FrontCache ready = front;
+    if (ready == null || !FrontCache.keeps(rounded)) {
+      return devicePool.heap().take(this, bytes, rounded, of, null);
+    }
+    FrontCache.Stripe stripe = ready.mine();
+    Face found = stripe.take(rounded, bytes, of);
+    return found != null ? found : devicePool.heap().take(this, bytes, rounded, of, stripe);
   }
 
   @Override
   public void giveOrLeave(CachedBlock block) {
-    devicePool.heap().giveOrLeave(block);
+    FrontCache.Stripe stripe = block.stripe;
+    if (stripe == null || !stripe.give(block)) {
+      devicePool.heap().giveOrLeave(block);
+    }
     devicePool.releaseAfterFree(this);
+  }
+
+  /** Whether the collector has found a buffer that the front gave out. */
+  boolean hasForgottenInFront() {
+    FrontCache ready = front;
+    return ready != null && ready.hasForgotten();
   }
 
   @Override

@@ -413,7 +413,7 @@ public final class ElasticDevicePool extends DevicePool {
 
   @Override
   public boolean hasForgotten() {
-    return heap.hasForgotten();
+    return heap.hasForgotten(caches);
   }
 
   // numbers

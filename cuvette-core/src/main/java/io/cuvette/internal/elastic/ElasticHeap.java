@@ -6,18 +6,18 @@ import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.pool.Budget;
-import io.cuvette.internal.space.AgeList;
 import io.cuvette.internal.space.Growth;
 import io.cuvette.internal.space.Place;
 import io.cuvette.internal.space.Space;
 import io.cuvette.internal.space.Victim;
 import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.FrontCache;
 import io.cuvette.internal.streamcache.LiveBlocks;
 import io.cuvette.internal.streamcache.Request;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -37,19 +37,12 @@ final class ElasticHeap {
   private final Spaces spaces;
 
   private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
-  private final LeftFrees remote = new LeftFrees();
-  private final Consumer<CachedBlock> giving = this::give;
+  private final FreedBlocks freed;
   private final Cap cap = new Cap();
   private long sequence;
   private final ElasticBooks books = new ElasticBooks();
 
-  /** Places and pieces that threads are mapping and unmapping. */
-  private int moving;
-
-  /** Those of them that nobody is at any more: the Java heap was too full to end them. */
-  private @Nullable Plan plans;
-
-  private @Nullable Victim victims;
+  private final Moves moves;
 
   /** Whether the pool has ended. */
   private boolean over;
@@ -64,27 +57,25 @@ final class ElasticHeap {
     this.memory = memory;
     this.window = (Window) memory.block();
     this.held = held;
+    this.moves = new Moves(held);
+    this.freed = new FreedBlocks(this::give, clock);
     this.spaces = new Spaces(memory, smallBytes, window.pieces, clock);
   }
 
   /** A tag that nobody has. */
   int newTag() {
-    lock.lock();
-    try {
-      return spaces.newTag();
-    } finally {
-      lock.unlock();
-    }
+    return (int) locked(spaces::newTag);
   }
 
   /** Ends a cache that has nothing; false if it has, or has ended. */
   boolean endIfEmpty(ElasticCache cache) {
     lock.lock();
     try {
-      drainRemote();
+      freed.giveOf(cache);
       if (over || cache.live != 0 || freeBytes(cache) > 0) {
         return false;
       }
+      books.allocations += freed.removeFront(cache);
       cache.live = Integer.MIN_VALUE; // it takes nothing more
       spaces.endTag(cache.tag);
       return true;
@@ -95,13 +86,10 @@ final class ElasticHeap {
 
   /** The free bytes that belong to a stream. */
   long freeBytesOf(ElasticCache cache) {
-    lock.lock();
-    try {
-      drainRemote();
+    return locked(() -> {
+      boolean _ = freed.giveOf(cache);
       return freeBytes(cache);
-    } finally {
-      lock.unlock();
-    }
+    });
   }
 
   private long freeBytes(ElasticCache cache) {
@@ -110,13 +98,10 @@ final class ElasticHeap {
 
   /** What {@link #done} is called with for all that was freed so far. */
   long sequence() {
-    lock.lock();
-    try {
-      drainRemote();
+    return locked(() -> {
+      catchUp();
       return sequence;
-    } finally {
-      lock.unlock();
-    }
+    });
   }
 
   /** The stream was idle after a sequence was read. */
@@ -131,86 +116,127 @@ final class ElasticHeap {
     }
   }
 
-  /** A free block; null if none fits. */
-  @Nullable Face take(ElasticCache cache, long bytes, long rounded, OpenStream of) {
-    lock.lock();
+  /**
+   * A free block; null if none fits.
+   *
+   * @param stripe what lists it among those in use; null for the heap itself
+   */
+  @Nullable Face take(
+      ElasticCache cache,
+      long bytes,
+      long rounded,
+      OpenStream of,
+      FrontCache.@Nullable Stripe stripe) {
+    boolean met = !lock.tryLock();
+    if (met) {
+      lock.lock();
+    }
     try {
-      drainRemote();
-      int kind = Spaces.kind(rounded);
-      int run =
-          over || cache.hasEnded()
-              ? Space.NONE
-              : spaces.of(kind).find(Spaces.units(rounded), cache.tag);
-      return run == Space.NONE ? null : lend(cache, kind, run, bytes, rounded, of);
+      if (over || cache.hasEnded()) {
+        return null;
+      }
+      if (met && !cache.of.releases()) {
+        freed.addFront(cache);
+      }
+      CachedBlock last = freed.inHand(cache, rounded);
+      if (last != null) {
+        return lend(cache, last.block, bytes, rounded, of, stripe);
+      }
+      catchUp();
+      Space space = spaces.of(Spaces.kind(rounded));
+      long units = Spaces.units(rounded);
+      int run = space.find(units, cache.tag);
+      if (run == Space.NONE && freed.giveOf(cache)) {
+        run = space.find(units, cache.tag);
+      }
+      return run == Space.NONE ? null : lend(cache, run, bytes, rounded, of, stripe);
     } finally {
       lock.unlock();
     }
   }
 
-  /** What needs the Java heap comes first: if that is full, the run stays free. Under the lock. */
+  /**
+   * Gives the block in hand or a free run to a buffer. What needs the Java heap comes first: if
+   * that is full, it stays as it was. Under the lock.
+   */
   private Face lend(
-      ElasticCache cache, int kind, int run, long bytes, long rounded, OpenStream of) {
+      ElasticCache cache,
+      int run,
+      long bytes,
+      long rounded,
+      OpenStream of,
+      FrontCache.@Nullable Stripe stripe) {
     CachedBlock[] block = new CachedBlock[1];
-    Face buffer = prepare(cache, kind, run, bytes, of, block);
-    spaces.of(kind).take(run, Spaces.units(rounded));
-    count(cache, bytes, rounded);
+    int kind = Spaces.kind(rounded);
+    Face buffer = prepare(cache, kind, run, bytes, of, stripe, block);
+    CachedBlock last = freed.takeOutOfHand();
+    if (last == null) {
+      spaces.of(kind).take(run, Spaces.units(rounded));
+    } else {
+      leave(cache, last, rounded);
+    }
+    enter(cache, block[0], rounded);
     block[0].opened(); // last: what is listed is found when it is forgotten
     return buffer;
   }
 
   private Face prepare(
-      ElasticCache cache, int kind, int run, long bytes, OpenStream of, CachedBlock[] block) {
+      ElasticCache cache,
+      int kind,
+      int run,
+      long bytes,
+      OpenStream of,
+      FrontCache.@Nullable Stripe stripe,
+      CachedBlock[] block) {
     long address = spaces.of(kind).address(run);
     Face buffer = memory.faces().cut(memory, address - memory.address(), bytes, of);
     block[0] = CachedBlock.lend(buffer, cache, run, memory, address, bytes, of);
-    live[kind].put(run, block[0]);
+    live[kind].put(run, stripe == null ? block[0] : null);
+    if (stripe != null) {
+      stripe.lend(block[0]);
+    }
     return buffer;
   }
 
-  private void count(ElasticCache cache, long bytes, long rounded) {
+  private void enter(ElasticCache cache, CachedBlock block, long rounded) {
     cache.live++;
-    books.take(bytes, rounded);
-    cap.use(books.requestedBytes);
+    books.take(block, rounded);
+    if (!freed.hasFronts()) { // what those have is not in use: a miss brings it back first
+      cap.use(books.requestedBytes);
+    }
+  }
+
+  private void leave(ElasticCache cache, CachedBlock block, long rounded) {
+    cache.live--;
+    books.give(block, rounded);
   }
 
   void giveOrLeave(CachedBlock block) {
     if (lock.tryLock()) {
       try {
-        drainRemote();
-        give(block);
+        freed.hold(block);
       } finally {
         lock.unlock();
       }
     } else {
-      remote.leave(block);
+      freed.leave(block);
     }
   }
 
   /** Does what threads left to be done under the lock. */
-  private void drainRemote() {
-    remote.takeAll(giving);
-    if (plans != null || victims != null) {
-      endLeft();
-    }
+  private void catchUp() {
+    freed.giveNow();
+    moves.endLeft();
   }
 
-  private void endLeft() {
-    Plan plan = plans;
-    plans = null;
-    for (Plan next; plan != null; plan = next) {
-      next = plan.next;
-      end(plan);
-    }
-    Victim victim = victims;
-    victims = null;
-    for (Victim next; victim != null; victim = next) {
-      next = victim.next;
-      end(victim);
-    }
+  /** The same, so that all that is free is in sight. */
+  private void gather() {
+    freed.giveAll();
+    moves.endLeft();
   }
 
   /** What there is no room for in the Java heap now is given with a later call. */
-  private void give(CachedBlock block) {
+  private void give(CachedBlock block, long time) {
     if (over) {
       return;
     }
@@ -218,15 +244,14 @@ final class ElasticHeap {
     long rounded = block.blockBytes();
     int kind = Spaces.kind(rounded);
     try {
-      spaces.of(kind).give(block.block, cache.tagOfFree(), sequence + 1, AgeList.NOW);
+      spaces.of(kind).give(block.block, cache.tagOfFree(), sequence + 1, time);
     } catch (OutOfMemoryError e) {
-      remote.leave(block);
+      freed.leave(block);
       return;
     }
     sequence++;
     live[kind].put(block.block, null);
-    cache.live--;
-    books.give(block.requestedBytes, rounded);
+    leave(cache, block, rounded);
   }
 
   /** Plans to map memory for a block; null if there are no addresses, or its cache has ended. */
@@ -236,7 +261,7 @@ final class ElasticHeap {
     Space space = spaces.of(Spaces.kind(request.rounded()));
     lock.lock();
     try {
-      drainRemote();
+      gather();
       Place place = over || cache.hasEnded() ? new Place() : space.place(units, cache.tag);
       if (!place.isFound()) {
         return null;
@@ -244,12 +269,12 @@ final class ElasticHeap {
       long bytes = place.cost << Space.UNIT_SHIFT;
       Plan plan = new Plan(cache, space.begin(place, units), bytes);
       cache.live++;
-      moving++;
+      moves.begin();
       try {
         plan.victims = carveNow(bytesToMove(bytes, request.bytes()), OptionalLong.empty());
         return plan;
       } catch (OutOfMemoryError e) {
-        end(plan);
+        moves.abort(plan);
         throw e;
       }
     } finally {
@@ -259,16 +284,16 @@ final class ElasticHeap {
 
   /** How many of the bytes to be mapped must come from elsewhere. */
   private long bytesToMove(long bytes, long requested) {
-    long room = Math.max(0, cap.room(books.requestedBytes + requested, held.held()));
+    long room = Math.max(0, cap.room(requestedBytes() + requested, held.held()));
     return bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
   }
 
   private @Nullable Victim carveNow(long wantedBytes, OptionalLong idleNanos) {
     Victim first = spaces.carve(wantedBytes, idleNanos);
     for (Victim victim = first; victim != null; victim = victim.next) {
-      moving++;
+      moves.begin();
       held.leaveForGood(victim.bytes);
-      cap.moved(victim.pieces, books.allocations);
+      cap.moved(victim.pieces, allocationsNow());
     }
     return first;
   }
@@ -282,7 +307,7 @@ final class ElasticHeap {
   @Nullable Victim carve(long wantedBytes, OptionalLong idleNanos) {
     lock.lock();
     try {
-      drainRemote();
+      gather();
       return carveNow(over ? 0 : Math.min(wantedBytes, STEP_BYTES), idleNanos);
     } finally {
       lock.unlock();
@@ -299,26 +324,9 @@ final class ElasticHeap {
   void restore(Victim victim) {
     lock.lock();
     try {
-      end(victim);
+      moves.end(victim);
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** What there is no room for in the Java heap now is done with a later call. */
-  private void end(Victim victim) {
-    try {
-      if (!over) {
-        victim.end();
-      }
-    } catch (OutOfMemoryError e) {
-      victim.next = victims;
-      victims = victim;
-      return;
-    }
-    moving--;
-    if (!over && !victim.isUnmapped()) {
-      held.leaveForGood(-victim.bytes);
     }
   }
 
@@ -326,25 +334,10 @@ final class ElasticHeap {
   void abort(Plan plan) {
     lock.lock();
     try {
-      end(plan);
+      moves.abort(plan);
     } finally {
       lock.unlock();
     }
-  }
-
-  /** The same for a place. */
-  private void end(Plan plan) {
-    try {
-      if (!over) {
-        plan.growth.abort();
-      }
-    } catch (OutOfMemoryError e) {
-      plan.next = plans;
-      plans = plan;
-      return;
-    }
-    moving--;
-    plan.cache.live--;
   }
 
   /** All is mapped: the block; null if the pool has ended. Else nothing is changed. */
@@ -361,7 +354,8 @@ final class ElasticHeap {
       boolean isDone = false;
       Face buffer;
       try {
-        buffer = prepare(cache, kind, growth.block(), request.bytes(), request.stream(), block);
+        buffer =
+            prepare(cache, kind, growth.block(), request.bytes(), request.stream(), null, block);
         growth.space.publish(growth);
         isDone = true;
       } finally {
@@ -370,9 +364,9 @@ final class ElasticHeap {
         }
       }
       held.enterArena(plan.bytes);
-      moving--;
-      cache.live--;
-      count(cache, request.bytes(), request.rounded());
+      moves.end(plan);
+      enter(cache, block[0], request.rounded());
+      cap.use(requestedBytes());
       block[0].opened();
       return buffer;
     } finally {
@@ -381,8 +375,10 @@ final class ElasticHeap {
   }
 
   /** Whether the collector has found a buffer of a block that was not taken back yet. */
-  boolean hasForgotten() {
-    return live[0].hasForgotten(lock) || live[1].hasForgotten(lock);
+  boolean hasForgotten(Collection<ElasticCache> caches) {
+    return live[0].hasForgotten(lock)
+        || live[1].hasForgotten(lock)
+        || caches.stream().anyMatch(ElasticCache::hasForgottenInFront);
   }
 
   /** Ends all, and gives the blocks in use. */
@@ -391,6 +387,8 @@ final class ElasticHeap {
     lock.lock();
     try {
       over = true;
+      moves.endPool();
+      freed.endFronts(all);
       for (LiveBlocks blocks : live) {
         blocks.forEach(all::add);
         blocks.clear();
@@ -405,8 +403,8 @@ final class ElasticHeap {
   boolean endIfEmpty() {
     lock.lock();
     try {
-      drainRemote();
-      over |= books.usedBlocks == 0 && moving == 0 && spaces.mappedBytes() == 0;
+      gather();
+      over |= books.usedBlocks == 0 && moves.isNone() && spaces.mappedBytes() == 0;
       return over;
     } finally {
       lock.unlock();
@@ -426,13 +424,15 @@ final class ElasticHeap {
   ElasticCensus count(Iterable<ElasticCache> caches) {
     lock.lock();
     try {
-      drainRemote();
+      gather();
       ElasticCensus census = new ElasticCensus();
       spaces.count(census);
       for (ElasticCache cache : caches) {
         census.add(freeBytes(cache), cache.stream.isForGraphs());
       }
       books.write(census);
+      census.requestedBytes = requestedBytes();
+      census.allocations = allocationsNow();
       census.pieces = window.pieces.count();
       census.pageBytes = window.paging().unit();
       census.movedPieces = cap.movedPieces();
@@ -443,37 +443,37 @@ final class ElasticHeap {
   }
 
   long allocations() {
-    lock.lock();
-    try {
-      return books.allocations;
-    } finally {
-      lock.unlock();
-    }
+    return locked(this::allocationsNow);
+  }
+
+  private long allocationsNow() {
+    return books.allocations + freed.allocations();
+  }
+
+  private long requestedBytes() {
+    return books.requestedBytes + freed.requestedBytes();
   }
 
   long largestPiece() {
-    lock.lock();
-    try {
-      return cap.largestPiece();
-    } finally {
-      lock.unlock();
-    }
+    return locked(cap::largestPiece);
   }
 
   /** Bytes that are in no block. */
   long cachedBytes() {
-    lock.lock();
-    try {
+    return locked(() -> {
+      gather();
       return Math.max(0, held.held() - books.usedBytes);
-    } finally {
-      lock.unlock();
-    }
+    });
   }
 
   void resetPeak() {
+    long _ = locked(books::resetPeak);
+  }
+
+  private long locked(LongSupplier work) {
     lock.lock();
     try {
-      books.resetPeak();
+      return work.getAsLong();
     } finally {
       lock.unlock();
     }
@@ -486,12 +486,11 @@ final class ElasticHeap {
       if (over) {
         return;
       }
-      drainRemote();
       spaces.assertValid();
       boolean _ =
           held.assertConsistent(
               spaces.mappedBytes(),
-              () -> moving == 0 ? window.pieces.mappedBytes() : held.held(),
+              () -> moves.isNone() ? window.pieces.mappedBytes() : held.held(),
               () -> true);
     } finally {
       lock.unlock();

@@ -9,7 +9,7 @@ import java.util.function.LongSupplier;
  * often and then seldom is told the time of the last reading up to {@value #MOST_QUESTIONS} times.
  * Not thread-safe.
  */
-final class CoarseClock {
+public final class CoarseClock {
   static final int MOST_QUESTIONS = 64;
 
   /** Readings that follow each other faster than this become rarer. */
@@ -23,12 +23,12 @@ final class CoarseClock {
   private int questions = 1;
   private int left;
 
-  CoarseClock(LongSupplier clock) {
+  public CoarseClock(LongSupplier clock) {
     this.clock = clock;
     this.last = clock.getAsLong();
   }
 
-  long now() {
+  public long now() {
     if (left > 0) {
       left--;
     } else {

@@ -60,7 +60,7 @@ public final class FrontCache {
   }
 
   /** When a block came back last. */
-  long lastFree() {
+  public long lastFree() {
     long last = stripes[0].lastFree();
     for (Stripe stripe : stripes) {
       long time = stripe.lastFree();
