@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import bandwidth
 import measurements
 import parts
 import plot
@@ -88,7 +89,7 @@ class Results:
             json.dump(document, file, indent=1, ensure_ascii=False)
             file.write("\n")
         with open(os.path.join(folder, "results.md"), "w", encoding="utf-8") as file:
-            plots = plot.write(self.timelines, folder)
+            plots = plot.write(self.timelines, folder) + bandwidth.write(figures, folder)
             file.write(table.markdown(figures, self.machine, self.missing, self.rounds, plots))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
 ROOT = os.path.dirname(os.path.dirname(HERE))
-C_PROGRAMS = ("driver_calls", "async_pool", "copies", "launches", "graphs", "replay")
+C_PROGRAMS = ("driver_calls", "async_pool", "transfers", "launches", "graphs", "replay")
 
 
 @dataclass
@@ -84,6 +84,7 @@ def anchor_parts(build, traces, wanted=everything):
     all_parts = c_parts + [
         Part("cupy pools", script("python", "cupy_pools.py"), 60),
         Part("cupy replay", script("python", "cupy_replay.py") + traces, 90),
+        Part("cupy transfers", script("python", "cupy_transfers.py"), 90),
         Part("cupy launches", script("python", "cupy_launches.py"), 40),
         Part("cupy graphs", script("python", "cupy_graphs.py"), 40),
         Part("cuda.core", script("python", "cuda_core_pools.py"), 40),
@@ -109,6 +110,7 @@ def jvm_parts(bundle_run, build, traces, before_run=None, wanted=everything):
         Part("cuvette driver", run + ["bench", "side-by-side", "driver"], 60, {}, missing),
         Part("cuvette launches", run + ["bench", "side-by-side", "launches"], 60, {}, missing),
         Part("cuvette graphs", run + ["bench", "side-by-side", "graphs"], 60, {}, missing),
+        Part("cuvette transfers", run + ["cuvette", "bench", "transfers", "--json"], 150, {}, missing),
         Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
         Part("cuvette pools replay", replay + ["memory,elastic,async", *traces], 150, {}, missing),
         Part("cuvette direct replay", replay + ["direct", "--repeat", "1", *traces], 150, {}, missing),

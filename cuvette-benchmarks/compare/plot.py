@@ -59,14 +59,17 @@ def text(x, y, content, anchor="start", size=11, colour="#333"):
     return f'<text {place} font-size="{size}" fill="{colour}">{escape(content)}</text>'
 
 
+def grid_line(at, label, right):
+    return [f'<path d="M{LEFT},{at:g}H{right}" stroke="#ddd"/>', text(LEFT - 5, at + 4, label, "end")]
+
+
 def grid(last, most, x, y):
     name, size = unit(most)
     marks = []
     distance = step(most / size)
     for i in range(int(most / size / distance) + 1):
         at = y(i * distance * size)
-        marks += [f'<path d="M{LEFT},{at:g}H{WIDTH - RIGHT}" stroke="#ddd"/>',
-                  text(LEFT - 5, at + 4, f"{i * distance:g}", "end")]
+        marks += grid_line(at, f"{i * distance:g}", WIDTH - RIGHT)
     marks.append(text(LEFT - 5, TOP - 8, name, "end"))
     distance = step(last)
     for i in range(1, int(last / distance) + 1):

@@ -12,7 +12,7 @@ GROUPS = (
     ("Heap of a step with a graph", "heapBytesPerGraph"),
     ("Replay of recorded traces: speed", "nsPerOperation"),
     ("Replay of recorded traces: memory held at peak ÷ live at peak", "ratio"),
-    ("Copies of 256 MiB", "gigabytesPerSecond"),
+    ("Copies between host and device", "gigabytesPerSecond"),
 )
 ORDER = ("c", "cudaMallocAsync", "cuda.core", "cupy", "torch", "torch-expandable", "lwjgl")
 OURS = "cuvette"

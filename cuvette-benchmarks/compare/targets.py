@@ -38,6 +38,17 @@ def below(work, metric, bound, text):
     return Target(work, metric, "", 0, bound, True, text)
 
 
+def pageable(kind):
+    """Copies of memory that is not page-locked, from 64 MiB on."""
+    for size in ("64MiB", "256MiB", "1GiB", "4GiB"):
+        for way, times in (("h2d", 4), ("d2h", 2)):
+            work = f"transfer-{kind}-{way}-{size}"
+            yield Target(work, "gigabytesPerSecond", "", 0, 40, False, "≥ 40 GB/s")
+            yield Target(work, "gigabytesPerSecond", "c", times, 0, False, f"{times} × c")
+    for way in ("h2d", "d2h"):
+        yield Target(f"transfer-{kind}-{way}-4KiB", "gigabytesPerSecond", "c", 1, 0, False, "≥ c")
+
+
 TARGETS = (
     faster("same-size-512", 5, "torch"),
     faster("same-size-1MiB", 5, "torch"),
@@ -58,7 +69,10 @@ TARGETS = (
     Target("graph-capture+instantiate", "nsPerGraph", "c", 1.3, 0, True, "≤ 1.3 × c"),
     Target("graph-update", "nsPerGraph", "c", 1.2, 0, True, "≤ 1.2 × c"),
     Target("launch*", "nsPerLaunch", BEFORE, 1.05, 0, True, "≤ 1.05 × before"),
-    Target("copy-pinned-*", "gigabytesPerSecond", "c", 0.99, 0, False, "99 % of c"),
+    Target("transfer-pinned-*", "gigabytesPerSecond", "c", 0.99, 0, False, "99 % of c"),
+    *(each for kind in ("heap", "direct", "mapped") for each in pageable(kind)),
+    Target("transfer-rows-h2d-1000000x768", "gigabytesPerSecond", "", 0, 25, False, "≥ 25 GB/s"),
+    Target("transfer-rows-d2h-1000000x768", "gigabytesPerSecond", "", 0, 25, False, "≥ 25 GB/s"),
     below("same-size-512", "nsPerPair", 45, "≤ 45 ns"),
     below("same-size-1MiB", "nsPerPair", 45, "≤ 45 ns"),
     below("random-live-1024-4MiB", "nsPerPair", 120, "≤ 120 ns"),

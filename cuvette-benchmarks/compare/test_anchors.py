@@ -109,7 +109,7 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn(done.returncode, (0, 3))
 
     def test_a_program_without_its_library_says_so_and_exits_with_3(self):
-        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cupy_graphs.py", "cuda_core_pools.py",
+        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cupy_graphs.py", "cupy_transfers.py", "cuda_core_pools.py",
                    "cuda_core_launches.py", "cuda_core_graphs.py")
         for name in scripts:
             script = os.path.join(parts.ANCHORS, "python", name)

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import bandwidth
 import compare
 import measurements
 import parts
@@ -229,6 +230,43 @@ class RunTest(unittest.TestCase):
 
     def test_cuvette_runs_between_the_anchors(self):
         self.assertEqual(["a", "1", "b", "c", "2", "d"], parts.interleaved(list("abcd"), list("12")))
+
+
+class BandwidthTest(unittest.TestCase):
+    FIGURES = {
+        Key("c", "transfer-heap-h2d-1MiB", "gigabytesPerSecond"): 8.0,
+        Key("c", "transfer-direct-h2d-1MiB", "gigabytesPerSecond"): 8.0,
+        Key("cuvette", "transfer-heap-h2d-4KiB", "gigabytesPerSecond"): 1.0,
+        Key("cuvette", "transfer-heap-h2d-1MiB", "gigabytesPerSecond"): 16.0,
+        Key("cuvette", "transfer-mapped-d2h-4GiB", "gigabytesPerSecond"): 40.0,
+        Key("cuvette", "transfer-rows-h2d-1000x768", "gigabytesPerSecond"): 5.0,
+        Key("cuvette", "same-size-1MiB", "nsPerPair"): 40.0,
+    }
+
+    def test_lines_are_the_programs_kinds_by_size(self):
+        found = bandwidth.lines(self.FIGURES)
+        self.assertEqual({("c", "heap"): [(1 << 20, 8.0)], ("cuvette", "heap"): [(1 << 12, 1.0), (1 << 20, 16.0)]},
+                         found["h2d"])
+        self.assertEqual({("cuvette", "mapped"): [(4 << 30, 40.0)]}, found["d2h"])
+
+    def test_a_plot_is_xml_with_each_line_in_its_scale(self):
+        root = xml.etree.ElementTree.fromstring(bandwidth.svg("h2d", bandwidth.lines(self.FIGURES)["h2d"]))
+        paths = [each.get("d") for each in root.iter("{http://www.w3.org/2000/svg}path") if each.get("fill") == "none"]
+        right = plot.WIDTH - plot.RIGHT - bandwidth.LEGEND
+        half = (plot.TOP + plot.HEIGHT - plot.BOTTOM) / 2
+        self.assertEqual(f"M{right:.1f},{half:.1f}", paths[0])
+        self.assertTrue(paths[1].endswith(f"L{right:.1f},{plot.TOP:.1f}"))
+        texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertLessEqual({"4 KiB", "1 MiB", "cuvette, heap", "Copies to the device"}, set(texts))
+
+    def test_each_direction_that_was_measured_has_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(["transfers-d2h.svg", "transfers-h2d.svg"], bandwidth.write(self.FIGURES, folder))
+            self.assertEqual([], bandwidth.write({}, folder))
+
+    def test_pageable_copies_are_held_to_the_driver_and_to_the_bus(self):
+        texts = [each.text for each in TARGETS if each.applies("transfer-heap-h2d-64MiB", "gigabytesPerSecond")]
+        self.assertEqual(["≥ 40 GB/s", "4 × c"], texts)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 
 /**
- * Driver calls and pinned copies through the public API: the same work as the C programs. Each loop
- * is written out, so that none shares a call through an interface with another. Single-threaded.
+ * Driver calls through the public API: the same work as the C programs. Each loop is written out,
+ * so that none shares a call through an interface with another. Single-threaded.
  */
 final class DriverWork {
   private static final int MIB = 1 << 20;
-  private static final long COPY_BYTES = 256L * MIB;
   private static final int SMALL_COPY_BYTES = 4096;
 
   /** Small copies between two waits: fewer than the driver queues before a call blocks. */
@@ -34,7 +33,6 @@ final class DriverWork {
       calls(stream);
       memAlloc(stream);
       smallCopies(stream);
-      copies(stream);
     }
   }
 
@@ -103,27 +101,5 @@ final class DriverWork {
 
   private void call(String work, int turns, BestOf.Loop loop) {
     lines.figure(work, "nsPerCall", BestOf.nanosPerTurn(turns, 6, loop));
-  }
-
-  private void copies(CudaStream stream) {
-    try (PinnedBuffer host = cuda.allocatePinned(COPY_BYTES);
-        Buffer device = cuda.allocate(COPY_BYTES, stream)) {
-      copy(
-          "copy-pinned-h2d-256MiB",
-          turns -> {
-            device.copyFrom(host, stream);
-            stream.synchronize();
-          });
-      copy(
-          "copy-pinned-d2h-256MiB",
-          turns -> {
-            device.copyTo(host, stream);
-            stream.synchronize();
-          });
-    }
-  }
-
-  private void copy(String work, BestOf.Loop once) {
-    lines.figure(work, "gigabytesPerSecond", COPY_BYTES / BestOf.nanosPerTurn(1, 10, once));
   }
 }

@@ -161,8 +161,8 @@ final class LwjglDriverCalls {
     long device = pointer.get(0);
     check(cuMemHostAlloc(pointer, COPY_BYTES, 0), "cuMemHostAlloc");
     ByteBuffer host = MemoryUtil.memByteBuffer(pointer.get(0), COPY_BYTES);
-    copy("copy-pinned-h2d-256MiB", () -> cuMemcpyHtoDAsync(device, host, stream));
-    copy("copy-pinned-d2h-256MiB", () -> cuMemcpyDtoHAsync(host, device, stream));
+    copy("transfer-pinned-h2d-256MiB", () -> cuMemcpyHtoDAsync(device, host, stream));
+    copy("transfer-pinned-d2h-256MiB", () -> cuMemcpyDtoHAsync(host, device, stream));
     check(CU.ncuMemFreeHost(MemoryUtil.memAddress(host)), "cuMemFreeHost");
     check(cuMemFree(device), "cuMemFree");
   }
