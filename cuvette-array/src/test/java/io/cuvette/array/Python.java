@@ -47,11 +47,16 @@ final class Python {
   /** What a script is given by its name, and answers. */
   private final MemorySegment answer = Arena.global().allocate(ANSWER_BYTES);
 
+  /** The threads whose state is kept. */
+  private final ThreadLocal<Boolean> entered = ThreadLocal.withInitial(() -> false);
+
+  private final MethodHandle saveThread;
   private final MethodHandle ensure;
   private final MethodHandle release;
   private final MethodHandle runString;
 
   private Python() {
+    saveThread = function("PyEval_SaveThread", FunctionDescriptor.of(JAVA_LONG));
     ensure = function("PyGILState_Ensure", FunctionDescriptor.of(JAVA_INT));
     release = function("PyGILState_Release", FunctionDescriptor.ofVoid(JAVA_INT));
     runString = function("PyRun_SimpleString", FunctionDescriptor.of(JAVA_INT, ADDRESS));
@@ -201,6 +206,7 @@ final class Python {
   private void execute(String code) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment text = arena.allocateFrom(code);
+      enterOnce();
       int state = (int) ensure.invokeExact();
       int failed;
       try {
@@ -215,6 +221,18 @@ final class Python {
       throw e;
     } catch (Throwable e) {
       throw new AssertionError(e);
+    }
+  }
+
+  /**
+   * Keeps this thread's state for good: modules made with pybind11, such as PyTorch, remember it
+   * and would wait for ever for another one's.
+   */
+  private void enterOnce() throws Throwable {
+    if (!entered.get()) {
+      int _ = (int) ensure.invokeExact();
+      long _ = (long) saveThread.invokeExact();
+      entered.set(true);
     }
   }
 }
