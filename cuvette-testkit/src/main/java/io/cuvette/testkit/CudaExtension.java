@@ -3,6 +3,8 @@ package io.cuvette.testkit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -13,6 +15,7 @@ import org.junit.jupiter.api.extension.TestTemplateInvocationContextProvider;
 public final class CudaExtension implements TestTemplateInvocationContextProvider {
   private static final String SIMULATED = "sim";
   private static final String GPU = "gpu";
+  private static final Pattern RANGE = Pattern.compile("(\\d{1,18})(?:-(\\d{1,18}))?");
 
   /** What JUnit calls. */
   public CudaExtension() {}
@@ -63,9 +66,28 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
       throw new IllegalArgumentException("seeds: %d (expected: >= 1)".formatted(test.seeds()));
     }
     Long only = Long.getLong("cuvette.seed");
-    int least = Integer.getInteger("cuvette.seeds", 1);
-    return only == null
-        ? LongStream.rangeClosed(1, Math.max(test.seeds(), least))
-        : LongStream.of(only);
+    if (only != null) {
+      return LongStream.of(only);
+    }
+    String wanted = System.getProperty("cuvette.seeds", "1").strip();
+    Matcher range = RANGE.matcher(wanted);
+    if (!range.matches()) {
+      throw notSeeds(wanted);
+    }
+    long number = Long.parseLong(range.group(1));
+    if (range.group(2) == null) {
+      return LongStream.rangeClosed(1, Math.max(test.seeds(), number));
+    }
+    long last = Long.parseLong(range.group(2));
+    if (last < number) {
+      throw notSeeds(wanted);
+    }
+    return LongStream.rangeClosed(number, last);
+  }
+
+  private static IllegalArgumentException notSeeds(String wanted) {
+    return new IllegalArgumentException(
+        "-Dcuvette.seeds=%s (expected: a number, such as 500, or a range, such as 501-1000)"
+            .formatted(wanted));
   }
 }

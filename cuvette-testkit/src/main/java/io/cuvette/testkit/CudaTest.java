@@ -65,7 +65,8 @@ public @interface CudaTest {
 
   /**
    * {@return the number of seeds the simulator runs the test with, at least 1} The system property
-   * {@code cuvette.seeds} raises it for all tests, and {@code cuvette.seed} names the only one.
+   * {@code cuvette.seeds} raises it for all tests, or is the range of seeds, such as {@code
+   * 501-1000}; and {@code cuvette.seed} names the only one.
    */
   int seeds() default 1;
 

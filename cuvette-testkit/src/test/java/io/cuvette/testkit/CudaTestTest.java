@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -292,6 +293,23 @@ class CudaTestTest {
   @Test
   void noSeed_isRefused() {
     assertThat(failure(RunsWithNoSeed.class)).contains("seeds: 0 (expected: >= 1)");
+  }
+
+  @Test
+  void rangeOfSeeds_isWhatRuns_andOtherTextIsRefused() {
+    Properties before = (Properties) System.getProperties().clone();
+    System.clearProperty("cuvette.seed");
+    try {
+      System.setProperty("cuvette.seeds", "%d-%d".formatted(FAILING + 1, FAILING + 4));
+      assertThat(run(FailsWithOneSeed.class).getTestsSucceededCount()).isEqualTo(4);
+      for (String wrong : List.of("6-3", "3-", "many", "-1")) {
+        System.setProperty("cuvette.seeds", wrong);
+        assertThat(failure(FailsWithOneSeed.class))
+            .contains("-Dcuvette.seeds=" + wrong + " (expected: a number");
+      }
+    } finally {
+      System.setProperties(before);
+    }
   }
 
   @Test

@@ -43,7 +43,8 @@ public final class ObjectEnding extends Ending {
   /** How long a thread takes to come into the driver that is about to wait there. */
   private static final long ENTRY_NANOS = 10_000_000;
 
-  private static final long FIRST_ENTRY_NANOS = 100_000_000;
+  /** The same where that is the first wait of the process, on a machine that has much to do. */
+  private static final long FIRST_ENTRY_NANOS = 1_000_000_000;
 
   private final Session session;
   private final Ended ended;

@@ -232,6 +232,27 @@ public final class CallFrame {
     return location;
   }
 
+  /**
+   * The address of room for a structure of so many words of 8 bytes, all zero, where a launch has
+   * its own: other memory would need a cleaner for each call.
+   */
+  public long structure(int words) {
+    for (int i = 0; i < words; i++) {
+      member(i, 0);
+    }
+    return out + LAUNCH;
+  }
+
+  /** Sets a word of the structure. */
+  public void member(int word, long value) {
+    MEMORY.set(LONG, out + LAUNCH + word * (long) Long.BYTES, value);
+  }
+
+  /** A word of the structure, with a shorter member in the low bytes; before {@link #leave}. */
+  public long member(int word) {
+    return MEMORY.get(LONG, out + LAUNCH + word * (long) Long.BYTES);
+  }
+
   /** The address of a CUlaunchConfig to pass. */
   public long launchConfig(LaunchShape shape, long stream) {
     LaunchMemory.write(MEMORY, out + LAUNCH, shape, stream);

@@ -18,6 +18,7 @@ import io.cuvette.ffm.link.Layouts;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
@@ -35,11 +36,11 @@ public final class FfmGraphs extends Part implements GraphCalls {
   public static final DriverFunction GRAPH_RETAIN_USER_OBJECT =
       optional("cuGraphRetainUserObject(graph=%#x, object=%#x)", 11030, POINTER, POINTER, INT, INT);
   public static final MethodHandle INSTANTIATE_WITH_PARAMS =
-      Libcuda.function("cuGraphInstantiateWithParams", 12000, POINTER, POINTER, SEGMENT);
+      Libcuda.function("cuGraphInstantiateWithParams", 12000, POINTER, POINTER, POINTER);
   public static final DriverFunction EXEC_GET_FLAGS =
       optional("cuGraphExecGetFlags(executable=%#x)", 12000, POINTER, OUT);
   public static final MethodHandle EXEC_UPDATE =
-      Libcuda.function("cuGraphExecUpdate", 12000, POINTER, POINTER, SEGMENT);
+      Libcuda.function("cuGraphExecUpdate", 12000, POINTER, POINTER, POINTER);
   public static final DriverFunction GRAPH_UPLOAD =
       optional("cuGraphUpload(executable=%#x, stream=%#x, device=%d)", 11010, POINTER, POINTER);
   public static final DriverFunction GRAPH_CREATE = optional("cuGraphCreate()", 10000, OUT, INT);
@@ -88,6 +89,9 @@ public final class FfmGraphs extends Part implements GraphCalls {
       optional("cuGraphExecDestroy(executable=%#x)", 10000, POINTER);
   public static final DriverFunction GRAPH_DESTROY =
       optional("cuGraphDestroy(graph=%#x)", 10000, POINTER);
+
+  private static final int INSTANTIATION_WORDS = words(Layouts.GRAPH_INSTANTIATION);
+  private static final int UPDATE_WORDS = words(Layouts.GRAPH_UPDATE);
 
   /** CUgraphEdgeData. */
   public static final long EDGE_BYTES = 8;
@@ -189,30 +193,33 @@ public final class FfmGraphs extends Part implements GraphCalls {
     GRAPH_RETAIN_USER_OBJECT.call(graph, object, 1, MOVE_USER_OBJECT, enter());
   }
 
+  private static int words(MemoryLayout structure) {
+    return Math.toIntExact(structure.byteSize() / Long.BYTES);
+  }
+
   /** A refusal has a result of its own, beside the status of the call. */
   @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
-    MemorySegment params = Arena.ofAuto().allocate(Layouts.GRAPH_INSTANTIATION);
-    params.set(SIZE, 0, flags);
-    params.set(POINTER, 8, uploadStream);
-    Call call =
-        Call.of(
-            "cuGraphInstantiateWithParams(graph=%#x, flags=%d, device=%d)", graph, flags, device);
     CallFrame frame = enter(device);
+    long params = frame.structure(INSTANTIATION_WORDS);
+    frame.member(0, flags);
+    frame.member(1, uploadStream);
     int status;
     try {
       status = (int) INSTANTIATE_WITH_PARAMS.invokeExact(frame.out, graph, params);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
+    long node = frame.member(2);
+    int result = (int) frame.member(3);
     long executable = frame.leave();
-    int result = params.get(INT, 24);
     if (status != SUCCESS && result <= ANY_ERROR) {
-      throw call.failed(status);
+      throw Call.of(
+              "cuGraphInstantiateWithParams(graph=%#x, flags=%d, device=%d)", graph, flags, device)
+          .failed(status);
     }
-    return new InstantiatedGraph(
-        status == SUCCESS ? executable : 0, result, params.get(POINTER, 16));
+    return new InstantiatedGraph(status == SUCCESS ? executable : 0, result, node);
   }
 
   @Override
@@ -222,23 +229,24 @@ public final class FfmGraphs extends Part implements GraphCalls {
 
   @Override
   public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
-    MemorySegment info = Arena.ofAuto().allocate(Layouts.GRAPH_UPDATE);
-    Call call =
-        Call.of(
-            "cuGraphExecUpdate(executable=%#x, graph=%#x, device=%d)", executable, graph, device);
     CallFrame frame = enter(device);
+    long info = frame.structure(UPDATE_WORDS);
     int status;
     try {
       status = (int) EXEC_UPDATE.invokeExact(executable, graph, info);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
+    int result = (int) frame.member(0);
+    long node = frame.member(1);
+    long from = frame.member(2);
     frame.leave();
-    int result = info.get(INT, 0);
     if (status != SUCCESS && result <= ANY_ERROR) {
-      throw call.failed(status);
+      throw Call.of(
+              "cuGraphExecUpdate(executable=%#x, graph=%#x, device=%d)", executable, graph, device)
+          .failed(status);
     }
-    return new GraphUpdateResult(result, info.get(POINTER, 8), info.get(POINTER, 16));
+    return new GraphUpdateResult(result, node, from);
   }
 
   @Override

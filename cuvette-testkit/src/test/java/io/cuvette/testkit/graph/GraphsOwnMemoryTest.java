@@ -160,7 +160,8 @@ class GraphsOwnMemoryTest {
         return bench.captured[0].capture(
             options,
             () -> {
-              program.queue(slots, result, bench.captured, bench.pool, bench.kernel);
+              program.queue(
+                  slots, result, bench.captured, bench.pool, bench.kernel, CudaStream::waitFor);
               if (closedInside) {
                 Arrays.asList(slots).forEach(Buffer::close);
               }

@@ -311,8 +311,10 @@ class HostileGraphProgramsTest {
       AtomicInteger ran = new AtomicInteger();
       Cuda cuda = subject.open(options -> options);
       CudaStream stream = newStream(cuda);
-      CudaGraphExec executable =
-          stream.capture(() -> stream.captureCallback(ran::incrementAndGet)).instantiate();
+      CudaGraphExec executable;
+      try (CudaGraph graph = stream.capture(() -> stream.captureCallback(ran::incrementAndGet))) {
+        executable = graph.instantiate();
+      }
       for (int i = 0; i < 3; i++) {
         executable.launch(stream);
       }

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.BiConsumer;
 
 /**
  * Random work on a few slots of memory, each run of which goes on with what the one before has
@@ -54,11 +55,30 @@ final class ReplayedProgram {
               kind == Kind.COUNT && (!counts || i > 0) ? Kind.ROTATE : kind,
               target,
               (target + random.nextInt(1, SLOTS)) % SLOTS,
-              random.nextInt(1, BYTES / 8) * 4,
+              anyOffset(random),
               random.nextInt(256),
               random.nextInt(2)));
     }
     return new ReplayedProgram(List.copyOf(steps));
+  }
+
+  /** The same steps on the same slots, with other numbers of bytes and other values. */
+  ReplayedProgram withOtherNumbers(SplittableRandom random) {
+    return new ReplayedProgram(
+        steps.stream()
+            .map(step ->
+                new Step(
+                    step.kind(),
+                    step.target(),
+                    step.source(),
+                    anyOffset(random),
+                    random.nextInt(256),
+                    step.stream()))
+            .toList());
+  }
+
+  private static int anyOffset(SplittableRandom random) {
+    return random.nextInt(1, BYTES / 8) * 4;
   }
 
   /** Whether it allocates memory in the capture. */
@@ -99,21 +119,28 @@ final class ReplayedProgram {
   /**
    * Queues one run in two streams, which use the same slot one after the other, and copies all
    * slots to the result at its end. The first stream is behind everything then.
+   *
+   * @param wait has one stream wait for another
    */
   void queue(
-      Buffer[] slots, Buffer result, CudaStream[] streams, MemoryPool pool, CudaKernel kernel) {
+      Buffer[] slots,
+      Buffer result,
+      CudaStream[] streams,
+      MemoryPool pool,
+      CudaKernel kernel,
+      BiConsumer<CudaStream, CudaStream> wait) {
     int[] user = new int[SLOTS];
-    streams[1].waitFor(streams[0]);
+    wait.accept(streams[1], streams[0]);
     for (Step step : steps) {
       CudaStream stream = streams[step.stream()];
       if (user[step.target()] != step.stream() || user[step.source()] != step.stream()) {
-        stream.waitFor(streams[1 - step.stream()]);
+        wait.accept(stream, streams[1 - step.stream()]);
       }
       queue(step, slots[step.target()], slots[step.source()], stream, pool, kernel);
       user[step.target()] = step.stream();
       user[step.source()] = step.stream();
     }
-    streams[0].waitFor(streams[1]);
+    wait.accept(streams[0], streams[1]);
     for (int i = 0; i < SLOTS; i++) {
       slots[i].copyTo(result.slice((long) i * BYTES, BYTES), streams[0]);
     }

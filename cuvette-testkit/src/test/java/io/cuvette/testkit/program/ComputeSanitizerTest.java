@@ -23,12 +23,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What Compute Sanitizer reports of a kernel that uses memory of a pool, in a program of its own.
- * Needs a GPU and the tool: on the path, in /usr/local/cuda, or named by
- * -Dcuvette.compute-sanitizer.
+ * What Compute Sanitizer reports of a kernel that uses memory of a pool, and of the examples of
+ * graphs, each in a program of its own. Needs a GPU and the tool: on the path, in /usr/local/cuda,
+ * or named by -Dcuvette.compute-sanitizer.
  */
 class ComputeSanitizerTest {
   private static final String PROPERTY = "cuvette.compute-sanitizer";
@@ -83,7 +84,7 @@ class ComputeSanitizerTest {
   }
 
   /** Runs the program below the tool, which exits with {@value #ERRORS_FOUND} if it has errors. */
-  private String run(Cuda cuda, int expected, String... arguments)
+  private String run(Cuda cuda, int expected, Class<?> main, String... arguments)
       throws IOException, InterruptedException {
     assumeFalse(cuda.isSimulated(), "Compute Sanitizer watches GPUs");
     List<String> command =
@@ -96,7 +97,7 @@ class ComputeSanitizerTest {
                 "no",
                 "--error-exitcode",
                 Integer.toString(ERRORS_FOUND)));
-    command.addAll(PeerCommand.of(Program.class));
+    command.addAll(PeerCommand.of(main));
     command.addAll(List.of(arguments));
     Path output = folder.resolve("output");
     Process process =
@@ -117,16 +118,38 @@ class ComputeSanitizerTest {
 
   @CudaTest
   void useAfterFreeInsideAPool_isReported_whereBlocksAreShown(Cuda cuda) throws Exception {
-    assertThat(run(cuda, ERRORS_FOUND, "shown", "closed")).contains("Invalid __global__", "scale");
+    assertThat(run(cuda, ERRORS_FOUND, Program.class, "shown", "closed"))
+        .contains("Invalid __global__", "scale");
   }
 
   @CudaTest
   void useOfAnOpenBuffer_isNoError_whereBlocksAreShown(Cuda cuda) throws Exception {
-    assertThat(run(cuda, 0, "shown", "open")).contains("driver nvtx(");
+    assertThat(run(cuda, 0, Program.class, "shown", "open")).contains("driver nvtx(");
   }
 
   @CudaTest
   void useAfterFreeInsideAPool_isNotSeen_whereBlocksAreHidden(Cuda cuda) throws Exception {
-    assertThat(run(cuda, 0, "hidden", "closed")).doesNotContain("Invalid __global__");
+    assertThat(run(cuda, 0, Program.class, "hidden", "closed"))
+        .doesNotContain("Invalid __global__");
+  }
+
+  /** Leaves and overruns no memory, whatever graphs own of it. */
+  @CudaTest
+  void examplesOfGraphs_haveNoErrors(Cuda cuda) throws Exception {
+    for (String example : List.of("graph", "graph-memory")) {
+      assertThat(run(cuda, 0, commandLine(), "example", example, "--device", "gpu"))
+          .as(example)
+          .contains("ERROR SUMMARY: 0 errors");
+    }
+  }
+
+  /** The command line is on the class path where all modules are tested together. */
+  private static Class<?> commandLine() {
+    try {
+      return Class.forName("io.cuvette.cli.Main");
+    } catch (ClassNotFoundException e) {
+      return Assumptions.abort(
+          "no command line on the class path (expected: run test, of the GPU bundle)");
+    }
   }
 }
