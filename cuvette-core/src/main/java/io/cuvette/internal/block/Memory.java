@@ -43,12 +43,18 @@ public record Memory(
 
   /** The host's side of the memory, for the library's own use; null if the host has none. */
   public @Nullable MemorySegment hostMemory() {
-    return faces.hostMemory(face);
+    MemorySegment all = faces.hostMemory(face);
+    return all == null || all.byteSize() == byteSize ? all : all.asSlice(offsetInFace(), byteSize);
   }
 
   /** Where a segment of this memory that users have seen is; {@link #address} if there is none. */
   public long hostAddress() {
-    return faces.hostAddress(face);
+    return faces.hostAddress(face) + offsetInFace();
+  }
+
+  /** Not 0 for a {@link #part}, which has the face of the memory that it is of. */
+  private long offsetInFace() {
+    return address - faces.memory(face).address();
   }
 
   /** Checks that it may be written. */

@@ -3,8 +3,11 @@ package io.cuvette.internal.lifetime;
 import io.cuvette.internal.base.Await;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,11 +17,24 @@ import org.jspecify.annotations.Nullable;
  * @param <M> the memory of a buffer
  */
 public final class HostViews<M extends Ending> {
+  /** Those of every {@code Cuda} of the process: memory is page-locked for all of them. */
+  private static final List<WeakReference<HostViews<?>>> ALL = new CopyOnWriteArrayList<>();
+
   private final ConcurrentSkipListMap<Long, View> open = new ConcurrentSkipListMap<>();
 
   /** Memory of the program by address, none of which overlaps. */
   private final ConcurrentSkipListMap<Long, Registered<M>> registered =
       new ConcurrentSkipListMap<>();
+
+  /** The segments of one {@code Cuda}. */
+  public static <M extends Ending> HostViews<M> create() {
+    HostViews<M> made = new HostViews<>();
+    ALL.removeIf(known -> known.refersTo(null));
+    ALL.add(new WeakReference<>(made));
+    return made;
+  }
+
+  private HostViews() {}
 
   private record Registered<M>(M of, MemorySegment segment) {
     boolean overlaps(MemorySegment other) {
@@ -126,6 +142,22 @@ public final class HostViews<M extends Ending> {
   public boolean isInPart(MemorySegment segment) {
     Registered<M> near = lastBelow(segment);
     return near != null && near.overlaps(segment) && !near.hasAll(segment);
+  }
+
+  /**
+   * Whether some of a segment is memory of another {@code Cuda}, which may end at any time: that
+   * does not wait for the work of this one.
+   */
+  public boolean isOfAnother(MemorySegment segment) {
+    for (WeakReference<HostViews<?>> known : ALL) {
+      HostViews<?> other = known.get();
+      if (other != null
+          && other != this
+          && (other.find(segment) != null || other.isInPart(segment))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The registered memory with the highest address below the end of a segment. */

@@ -40,7 +40,7 @@ public final class Streams {
   private final Relief relief;
   private final Function<DriverStream, StreamLocal> locals;
   private final Captures captures;
-  private final HostViews<UsedMemory> views = new HostViews<>();
+  private final HostViews<UsedMemory> views = HostViews.create();
   private final List<DriverStream> nullStreams;
   private final List<DriverStream> legacyStreams;
   private final ConcurrentHashMap<Key, DriverStream> byId = new ConcurrentHashMap<>();

@@ -108,10 +108,11 @@ public final class HostTransfers {
     }
     return !host.isMapped()
         && !stream.state.streams.views().isInPart(host)
+        && !stream.state.streams.views().isOfAnother(host)
         && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
   }
 
-  /** Whether somebody else has page-locked the memory. */
+  /** Whether somebody other than a {@code Cuda} of this process has page-locked the memory. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
       long type =
@@ -207,7 +208,7 @@ public final class HostTransfers {
    */
   private static boolean isStaged(MemorySegment host, OpenStream stream) {
     HostViews<UsedMemory> views = stream.state.streams.views();
-    boolean inPart = views.isInPart(host);
+    boolean inPart = views.isInPart(host) || views.isOfAnother(host);
     boolean worth =
         inPart || host.isMapped() || (host.byteSize() > DRIVER_STAGES_BYTES && canWait(stream));
     if (!worth || views.find(host) != null) {
