@@ -10,6 +10,9 @@ import java.util.RandomAccess;
  * need no million objects. Immutable, but for what they hold.
  */
 public final class ArrayRows extends AbstractList<MemorySegment> implements RandomAccess {
+  /** So many rows are measured by one thread: they are far apart, and each a miss of the cache. */
+  private static final int ROWS = 1 << 14;
+
   private final Object[] rows;
   private final boolean areArrays;
 
@@ -21,13 +24,14 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
    */
   public ArrayRows(Object[] rows) {
     this.rows = rows.clone();
+    boolean matrix = rows instanceof float[][] || rows instanceof double[][]; // no row needs a look
     boolean arrays = true;
     for (int i = 0; i < this.rows.length; i++) {
       Object row = this.rows[i];
       if (row == null) {
         throw new NullPointerException("rows[%d]".formatted(i));
       }
-      if (!isArray(row)) {
+      if (!matrix && !isArray(row)) {
         arrays = false;
         check(row, i);
       }
@@ -47,6 +51,34 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
   /** Whether all rows are arrays, so that none is memory off the heap. */
   boolean areArrays() {
     return areArrays;
+  }
+
+  /** The bytes of each row, if all are arrays. */
+  long[] byteSizes() {
+    long[] sizes = new long[rows.length];
+    int pieces = (sizes.length + ROWS - 1) / ROWS;
+    Pieces.copyAll(piece -> measure(sizes, piece * ROWS), pieces, CopyThreads.MOST);
+    return sizes;
+  }
+
+  private void measure(long[] sizes, int from) {
+    int end = Math.min(sizes.length, from + ROWS);
+    for (int i = from; i < end; i++) {
+      sizes[i] = byteSize(rows[i]);
+    }
+  }
+
+  private static long byteSize(Object array) {
+    return switch (array) {
+      case float[] floats -> (long) Float.BYTES * floats.length;
+      case double[] doubles -> (long) Double.BYTES * doubles.length;
+      case byte[] bytes -> bytes.length;
+      case int[] ints -> (long) Integer.BYTES * ints.length;
+      case long[] longs -> (long) Long.BYTES * longs.length;
+      case short[] shorts -> (long) Short.BYTES * shorts.length;
+      case char[] chars -> (long) Character.BYTES * chars.length;
+      default -> throw new AssertionError(array);
+    };
   }
 
   private static boolean isArray(Object row) {

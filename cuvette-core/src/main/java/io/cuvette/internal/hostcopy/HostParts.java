@@ -33,20 +33,29 @@ public final class HostParts {
   private HostParts(String name, List<MemorySegment> parts, boolean written) {
     this.name = name;
     this.parts = parts;
-    long total = 0;
     boolean shared = true;
-    for (int i = 0; i < parts.size(); i++) {
-      MemorySegment part = parts.get(i);
-      check(part, i, written);
-      shared &= part.isAccessibleBy(HELPER);
-      total += part.byteSize();
+    long[] sizes; // so that a million rows, which are far apart, are looked at once
+    if (parts instanceof ArrayRows rows && rows.areArrays()) {
+      sizes = rows.byteSizes();
+    } else {
+      sizes = new long[parts.size()];
+      for (int i = 0; i < sizes.length; i++) {
+        MemorySegment part = parts.get(i);
+        check(part, i, written);
+        shared &= part.isAccessibleBy(HELPER);
+        sizes[i] = part.byteSize();
+      }
+    }
+    long total = 0;
+    for (long size : sizes) {
+      total += size;
     }
     this.byteSize = total;
     this.isForAllThreads = shared;
     int pieces = Math.toIntExact((total + PIECE_BYTES - 1) / PIECE_BYTES);
     this.firstPart = new int[pieces];
     this.offsetInPart = new long[pieces];
-    divide();
+    divide(sizes);
   }
 
   /** One segment; {@code written} if bytes go there. */
@@ -83,16 +92,16 @@ public final class HostParts {
     return parts.size() == 1 ? name : "%s[%d]".formatted(name, index);
   }
 
-  private void divide() {
+  private void divide(long[] sizes) {
     int part = 0;
     long begin = 0; // of the part
-    long end = parts.isEmpty() ? 0 : parts.getFirst().byteSize();
+    long end = sizes.length == 0 ? 0 : sizes[0];
     for (int piece = 0; piece < firstPart.length; piece++) {
       long at = (long) piece * PIECE_BYTES;
       while (at >= end) {
         part++;
         begin = end;
-        end += parts.get(part).byteSize();
+        end += sizes[part];
       }
       firstPart[piece] = part;
       offsetInPart[piece] = at - begin;

@@ -62,6 +62,21 @@ public final class Pieces {
     this.helpersWanted = Math.min(helpers, CopyThreads.MOST);
   }
 
+  /** Has pieces copied, on this thread and those that may help, and waits. */
+  public static void copyAll(IntConsumer copier, int total, int helpers) {
+    Pieces pieces = new Pieces(copier, total, total, 1, helpers);
+    try {
+      pieces.open(0);
+      while (pieces.copyOne()) {
+        pieces.check();
+      }
+      pieces.await(0);
+      pieces.check();
+    } finally {
+      pieces.stop();
+    }
+  }
+
   /** Has the pieces of the next group copied, and threads help with them. */
   public void open(int group) {
     int end = Math.min(total, (group + 1) * inGroup);

@@ -24,24 +24,13 @@ final class HostCopy {
         host.byteSize() >= HELPED_BYTES
             && host.isForAllThreads()
             && HostParts.of("buffer", memory, !in).isForAllThreads();
-    Pieces pieces =
-        new Pieces(
-            piece -> copy(buffer, memory, host, piece, in),
-            host.pieces(),
-            host.pieces(),
-            1,
-            helped ? CopyThreads.MOST : 0);
     try {
-      pieces.open(0);
-      while (pieces.copyOne()) {
-        pieces.check();
-      }
-      pieces.await(0);
-      pieces.check();
+      Pieces.copyAll(
+          piece -> copy(buffer, memory, host, piece, in),
+          host.pieces(),
+          helped ? CopyThreads.MOST : 0);
     } catch (RuntimeException | Error e) {
       throw PartialCopy.explained(e, in, host.byteSize(), 0, host.byteSize());
-    } finally {
-      pieces.stop();
     }
   }
 
