@@ -44,17 +44,12 @@ public record Memory(
   /** The host's side of the memory, for the library's own use; null if the host has none. */
   public @Nullable MemorySegment hostMemory() {
     MemorySegment all = faces.hostMemory(face);
-    return all == null || all.byteSize() == byteSize ? all : all.asSlice(offsetInFace(), byteSize);
+    return all == null ? null : all.asSlice(address - faces.memory(face).address(), byteSize);
   }
 
   /** Where a segment of this memory that users have seen is; {@link #address} if there is none. */
   public long hostAddress() {
-    return faces.hostAddress(face) + offsetInFace();
-  }
-
-  /** Not 0 for a {@link #part}, which has the face of the memory that it is of. */
-  private long offsetInFace() {
-    return address - faces.memory(face).address();
+    return faces.hostAddress(face) + address - faces.memory(face).address();
   }
 
   /** Checks that it may be written. */
@@ -70,8 +65,7 @@ public record Memory(
   }
 
   /**
-   * Keeps the memory from being freed until {@link #unhold}, for a call of the driver or a copy of
-   * some bytes, but not for a wait for a device.
+   * Keeps the memory until {@link #unhold}: for a driver call or a copy of bytes, not for a wait.
    *
    * @throws IllegalStateException if it, or its session, is closed
    */
