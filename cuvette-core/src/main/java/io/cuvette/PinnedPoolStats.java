@@ -12,7 +12,8 @@ package io.cuvette;
  *     back, at the latest when the callback returns in which it was freed
  * @param usedBlocks the number of blocks in use
  * @param freeBlocks the number of cached blocks, with those that are pending
- * @param peakUsedBytes the largest number of bytes ever in use, including those pending then
+ * @param peakUsedBytes the largest number of bytes ever in use, including those pending then; once
+ *     threads have met in the pool an upper bound, and never more than peakHeldBytes
  * @param peakHeldBytes the largest number of bytes ever held
  * @param allocations the number of blocks allocated so far
  * @param growths how often upstream provided memory

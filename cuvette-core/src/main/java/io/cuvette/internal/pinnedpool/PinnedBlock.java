@@ -12,10 +12,15 @@ public final class PinnedBlock extends Block {
   public final PinnedChunk chunk;
   public final long requestedBytes;
 
-  public PinnedBlock(Face buffer, PinnedPoolCore pool, PinnedChunk chunk, long bytes) {
+  /** What counts it, and gets it back. */
+  final PinnedStripe stripe;
+
+  PinnedBlock(
+      Face buffer, PinnedPoolCore pool, PinnedChunk chunk, PinnedStripe stripe, long bytes) {
     super(buffer, pool.session().leaks().queue, pool.session().leaks().site(), null);
     this.pool = pool;
     this.chunk = chunk;
+    this.stripe = stripe;
     this.requestedBytes = bytes;
   }
 

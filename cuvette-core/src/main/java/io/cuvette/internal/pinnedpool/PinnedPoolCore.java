@@ -54,8 +54,8 @@ public final class PinnedPoolCore extends PoolCore {
       return DirectMemory.emptyOfHost(faces, of);
     }
     int sizeClass = SizeClasses.classOf(bytes);
-    PinnedChunk chunk = store.take(sizeClass);
-    return lend(chunk != null ? chunk : find(bytes, sizeClass, of), bytes, of);
+    Face cached = store.lend(sizeClass, this, bytes, of);
+    return cached != null ? report(cached) : lend(find(bytes, sizeClass, of), bytes, of);
   }
 
   /** The same if that releases nothing and waits for nothing; null if there is no memory now. */
@@ -222,7 +222,7 @@ public final class PinnedPoolCore extends PoolCore {
     boolean lent = false;
     try {
       buffer = memory.faces().cut(memory, 0, bytes, of);
-      block = new PinnedBlock(buffer, this, chunk, bytes);
+      block = new PinnedBlock(buffer, this, chunk, chunk.stripe, bytes);
       memory.faces().own(buffer, block);
       block.opened();
       lent = store.lend(block);
@@ -238,17 +238,20 @@ public final class PinnedPoolCore extends PoolCore {
         releaseIfClosed(chunk);
       }
     }
-    report(block);
-    return buffer;
+    return report(buffer);
   }
 
-  private void report(PinnedBlock block) {
-    try {
-      BlockReports.allocatedForHost(watching, block, block.chunk.memory.address());
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, block::close);
-      throw e;
+  private Face report(Face lent) {
+    if (watching != null) {
+      Memory memory = faces.memory(lent);
+      try {
+        BlockReports.allocatedForHost(watching, memory.block(), memory.address());
+      } catch (RuntimeException e) {
+        Failures.closeAfter(e, memory::close);
+        throw e;
+      }
     }
+    return lent;
   }
 
   /** One step after the other, searching again after each. */

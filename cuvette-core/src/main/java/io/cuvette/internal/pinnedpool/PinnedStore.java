@@ -4,48 +4,36 @@ import io.cuvette.PinnedPoolStats;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Spans;
 import io.cuvette.internal.block.Block;
+import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.SizeClasses;
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.stream.PendingFrees;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The chunks of a {@code PinnedMemoryPool} and their counts, under one short lock: cached ones by
- * size class, last in first out. Makes no driver call, and needs no Java heap under the lock.
- * Thread-safe.
+ * The chunks of a {@code PinnedMemoryPool} and their counts, in stripes for the threads that use
+ * them. Makes no driver call, and needs no Java heap to take back what is freed. Thread-safe.
  */
 public final class PinnedStore {
-  private final SpinLock lock = new SpinLock();
   private final Budget held;
+  private final PinnedStripes stripes;
   private final Spans spans = new Spans();
 
   /** From when upstream gave a chunk until it has it back. */
   private final Set<PinnedChunk> all = ConcurrentHashMap.newKeySet();
 
-  /** The last one cached of each size class. */
-  private final @Nullable PinnedChunk[] cached = new PinnedChunk[SizeClasses.COUNT];
-
-  /** Whether the pool was torn down. */
-  private boolean over;
-
-  private long usedBytes;
-  private int usedBlocks;
-  private long freeBytes;
-  private int freeBlocks;
-  private long requestedBytes;
-  private long peakUsedBytes;
-  private long takes;
-  private long allocations;
-  private long growths;
-  private long outOfMemories;
+  private final AtomicLong growths = new AtomicLong();
+  private final AtomicLong outOfMemories = new AtomicLong();
 
   public PinnedStore(long limitBytes) {
     this.held = new Budget(limitBytes);
+    this.stripes = new PinnedStripes(held);
   }
 
   /** What the limit counts. */
@@ -64,37 +52,22 @@ public final class PinnedStore {
    * @throws IllegalStateException if a pool has some of it already
    */
   public @Nullable PinnedChunk add(Memory memory, int sizeClass) {
+    PinnedStripe mine = stripes.mine(); // first: it may need Java heap
     Spans.Span span = spans.add(memory.address(), blockBytes(sizeClass), memory);
     Loan loan = null;
     PinnedChunk chunk = null;
     boolean added = false;
     try {
       loan = Block.lend(memory, span.bytes());
-      chunk = new PinnedChunk(memory, sizeClass, loan);
+      chunk = new PinnedChunk(memory, sizeClass, loan, mine);
       all.add(chunk);
-      added = enter(chunk);
+      added = mine.adopt(chunk);
+      growths.addAndGet(added ? 1 : 0);
       return added ? chunk : null;
     } finally {
       if (!added) {
         forget(span, loan, chunk);
       }
-    }
-  }
-
-  private boolean enter(PinnedChunk chunk) {
-    lock.lock();
-    try {
-      if (over) {
-        return false;
-      }
-      held.enterArena(chunk.bytes());
-      held.grown();
-      chunk.isInStore = true;
-      countUsed(chunk, 1);
-      growths++;
-      return true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -108,34 +81,29 @@ public final class PinnedStore {
     }
   }
 
+  /** Lends a cached chunk to a new buffer; null if there is none. */
+  @Nullable Face lend(int sizeClass, PinnedPoolCore pool, long bytes, OpenStream of) {
+    PinnedStripe mine = stripes.mine();
+    Face lent = mine.lend(sizeClass, pool, bytes, of);
+    while (lent == null && stripes.bring(sizeClass, mine)) {
+      lent = mine.lend(sizeClass, pool, bytes, of);
+    }
+    return lent;
+  }
+
   /** Takes a cached chunk in hand; null if there is none. */
   public @Nullable PinnedChunk take(int sizeClass) {
-    lock.lock();
-    try {
-      PinnedChunk chunk = pop(sizeClass);
-      if (chunk != null) {
-        countUsed(chunk, 1);
-        takes++;
-      }
-      return chunk;
-    } finally {
-      lock.unlock();
+    PinnedStripe mine = stripes.mine();
+    PinnedChunk taken = mine.take(sizeClass);
+    while (taken == null && stripes.bring(sizeClass, mine)) {
+      taken = mine.take(sizeClass);
     }
+    return taken;
   }
 
   /** Removes a cached chunk, to be freed to upstream; null if there is none. */
   public @Nullable PinnedChunk remove(int sizeClass) {
-    lock.lock();
-    try {
-      PinnedChunk chunk = pop(sizeClass);
-      if (chunk != null) {
-        chunk.isInStore = false;
-        held.leaveForGood(chunk.bytes());
-      }
-      return chunk;
-    } finally {
-      lock.unlock();
-    }
+    return stripes.remove(sizeClass);
   }
 
   /** Upstream gets a chunk that was taken out; it counts as held until that has ended. */
@@ -149,91 +117,32 @@ public final class PinnedStore {
     }
   }
 
-  private @Nullable PinnedChunk pop(int sizeClass) {
-    PinnedChunk chunk = cached[sizeClass];
-    if (chunk != null) {
-      cached[sizeClass] = chunk.next;
-      chunk.next = null;
-      freeBytes -= chunk.bytes();
-      freeBlocks--;
-    }
-    return chunk;
-  }
-
-  private void push(PinnedChunk chunk) {
-    chunk.next = cached[chunk.sizeClass];
-    cached[chunk.sizeClass] = chunk;
-    freeBytes += chunk.bytes();
-    freeBlocks++;
-  }
-
-  private void countUsed(PinnedChunk chunk, int sign) {
-    usedBytes += sign * chunk.bytes();
-    usedBlocks += sign;
-  }
-
   /** Lends the chunk in hand to a buffer; false if the pool was torn down. */
   public boolean lend(PinnedBlock block) {
-    lock.lock();
-    try {
-      if (over) {
-        return false;
-      }
-      block.chunk.lentTo = block;
-      allocations++;
-      requestedBytes += block.requestedBytes;
-      peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
-      return true;
-    } finally {
-      lock.unlock();
-    }
+    return block.stripe.lend(block);
   }
 
   /** Puts back what is in hand. */
   public void putBack(PinnedChunk chunk) {
-    lock.lock();
-    try {
-      if (!over) {
-        countUsed(chunk, -1);
-        push(chunk);
-      }
-    } finally {
-      lock.unlock();
-    }
+    chunk.stripe.putBack(chunk);
   }
 
   /** Takes a block back whose buffer was closed. */
   public void give(PinnedBlock block) {
-    PinnedChunk chunk = block.chunk;
-    lock.lock();
-    try {
-      if (!over && chunk.lentTo == block) {
-        chunk.lentTo = null;
-        requestedBytes -= block.requestedBytes;
-        countUsed(chunk, -1);
-        push(chunk);
-      }
-    } finally {
-      lock.unlock();
-    }
+    block.stripe.give(block);
   }
 
   public void failed() {
-    lock.lock();
-    try {
-      outOfMemories++;
-    } finally {
-      lock.unlock();
-    }
+    outOfMemories.incrementAndGet();
   }
 
   /** How often memory was taken so far, from here or from upstream. */
   public long takes() {
-    lock.lock();
+    stripes.pause();
     try {
-      return takes + held.reservations();
+      return stripes.sum(PinnedStripe::takes) + held.reservations();
     } finally {
-      lock.unlock();
+      stripes.resume();
     }
   }
 
@@ -250,17 +159,7 @@ public final class PinnedStore {
 
   /** Lets nothing in any more and closes the buffers in use, for a pool that is torn down. */
   public void end(Failures failures) {
-    lock.lock();
-    try {
-      over = true;
-      usedBytes = 0;
-      usedBlocks = 0;
-      freeBytes = 0;
-      freeBlocks = 0;
-      requestedBytes = 0;
-    } finally {
-      lock.unlock();
-    }
+    stripes.end();
     for (PinnedChunk chunk : all) {
       PinnedBlock block = chunk.lentTo;
       if (block != null) {
@@ -271,57 +170,51 @@ public final class PinnedStore {
   }
 
   public PinnedPoolStats stats(PendingFrees<PinnedBlock> waiting) {
-    lock.lock();
+    stripes.pause();
     try {
-      long pending = Math.min(waiting.bytes(), usedBytes);
-      int pendingBlocks = Math.min(waiting.blocks(), usedBlocks);
-      long used = usedBytes - pending;
+      long inUse = stripes.sum(PinnedStripe::usedBytes);
+      int blocksInUse = (int) stripes.sum(PinnedStripe::usedBlocks);
+      long pending = Math.min(waiting.bytes(), inUse);
+      int pendingBlocks = Math.min(waiting.blocks(), blocksInUse);
+      long used = inUse - pending;
       long beingFreed = held.beingFreed();
-      long free = freeBytes + pending + beingFreed;
+      long free = stripes.sum(PinnedStripe::freeBytes) + pending + beingFreed;
+      long requested = stripes.sum(PinnedStripe::requestedBytes);
       return new PinnedPoolStats(
           used,
           free,
           used + free,
-          Math.max(0, requestedBytes - waiting.requestedBytes()),
+          Math.max(0, requested - waiting.requestedBytes()),
           pending + beingFreed,
-          usedBlocks - pendingBlocks,
-          freeBlocks + pendingBlocks,
-          peakUsedBytes,
+          blocksInUse - pendingBlocks,
+          (int) stripes.sum(PinnedStripe::freeBlocks) + pendingBlocks,
+          Math.min(stripes.sum(PinnedStripe::peakUsedBytes), held.peak()),
           held.peak(),
-          allocations,
-          growths,
-          outOfMemories,
+          stripes.sum(PinnedStripe::allocations),
+          growths.get(),
+          outOfMemories.get(),
           held.limit());
     } finally {
-      lock.unlock();
+      stripes.resume();
     }
   }
 
   public void assertConsistent() {
-    lock.lock();
+    stripes.pause();
     try {
-      if (!over) {
+      if (!stripes.isOver()) {
         long bytes = 0;
         for (PinnedChunk chunk : all) {
           bytes += chunk.isInStore ? chunk.bytes() : 0;
         }
-        require("used and cached", usedBytes + cachedBytes(), bytes);
-        require("cached", freeBytes, cachedBytes());
+        long cached = stripes.sum(PinnedStripe::cachedBytes);
+        require("used and cached", stripes.sum(PinnedStripe::usedBytes) + cached, bytes);
+        require("cached", stripes.sum(PinnedStripe::freeBytes), cached);
         boolean _ = held.assertConsistent(bytes, spans::bytes, () -> true);
       }
     } finally {
-      lock.unlock();
+      stripes.resume();
     }
-  }
-
-  private long cachedBytes() {
-    long bytes = 0;
-    for (PinnedChunk first : cached) {
-      for (PinnedChunk chunk = first; chunk != null; chunk = chunk.next) {
-        bytes += chunk.bytes();
-      }
-    }
-    return bytes;
   }
 
   private static void require(String what, long counted, long found) {

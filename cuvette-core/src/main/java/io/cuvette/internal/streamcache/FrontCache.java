@@ -1,5 +1,6 @@
 package io.cuvette.internal.streamcache;
 
+import io.cuvette.internal.base.Spread;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.SpinLock;
@@ -19,11 +20,8 @@ import org.jspecify.annotations.Nullable;
 public final class FrontCache {
   private static final int SLOTS = 16;
   private static final long LARGEST_BLOCK_BYTES = 4L << 20;
-  private static final int STRIPES =
-      Integer.highestOneBit(Math.max(4, 4 * Runtime.getRuntime().availableProcessors()) - 1) << 1;
-  private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
-  private final Stripe[] stripes = new Stripe[STRIPES];
+  private final Stripe[] stripes = new Stripe[Spread.PLACES];
 
   /**
    * An empty one.
@@ -31,15 +29,14 @@ public final class FrontCache {
    * @param clock tells the time in nanoseconds
    */
   public FrontCache(LongSupplier clock) {
-    for (int i = 0; i < STRIPES; i++) {
+    for (int i = 0; i < Spread.PLACES; i++) {
       stripes[i] = new Stripe(clock);
     }
   }
 
   /** The stripe of this thread. */
   public Stripe mine() {
-    long spread = Thread.currentThread().threadId() * SPREAD;
-    return stripes[(int) (spread >>> 40) & (STRIPES - 1)];
+    return stripes[Spread.mine(Spread.PLACES)];
   }
 
   /** Whether blocks of a size are kept. */

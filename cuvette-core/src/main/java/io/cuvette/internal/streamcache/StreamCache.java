@@ -5,10 +5,9 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -25,16 +24,6 @@ import org.jspecify.annotations.Nullable;
  * an end.
  */
 public final class StreamCache extends BlockCache {
-  private static final VarHandle REMOTE;
-
-  static {
-    try {
-      REMOTE = MethodHandles.lookup().findVarHandle(StreamCache.class, "remote", CachedBlock.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
-
   /** In the order in which the arenas of the pool were made. */
   public final long number;
 
@@ -46,7 +35,7 @@ public final class StreamCache extends BlockCache {
   private final CoarseClock clock;
   private final LiveBlocks live = new LiveBlocks();
 
-  private volatile @Nullable CachedBlock remote;
+  private final ReturnStack returned = new ReturnStack();
 
   /** Made when threads first met here. */
   private volatile @Nullable FrontCache front;
@@ -341,21 +330,13 @@ public final class StreamCache extends BlockCache {
         lock.unlock();
       }
     } else {
-      leave(block);
+      returned.push(block);
     }
   }
 
-  private void leave(CachedBlock block) {
-    CachedBlock head;
-    do {
-      head = remote;
-      block.next = head;
-    } while (!REMOTE.compareAndSet(this, head, block));
-  }
-
   private void drainRemote() {
-    if (remote != null) {
-      giveAll((CachedBlock) REMOTE.getAndSet(this, null), clock.now());
+    if (!returned.isEmpty()) {
+      giveAll((CachedBlock) returned.takeAll(), clock.now());
     }
   }
 
@@ -375,7 +356,7 @@ public final class StreamCache extends BlockCache {
     try {
       free = blocks.give(block.block);
     } catch (OutOfMemoryError e) {
-      leave(block);
+      returned.push(block);
       return;
     }
     if (blocks.isWhole(free)) {
