@@ -21,7 +21,7 @@ def lines(figures):
                 continue  # the same as heap: C has one kind of pageable memory
             points = found.setdefault(way, {}).setdefault((key.anchor, kind), [])
             points.append((int(count) * UNITS[unit], value))
-    return {way: {name: sorted(points) for name, points in sorted(all_lines.items())} for way, all_lines in found.items()}
+    return {way: {name: sorted(some[name]) for name in sorted(some)} for way, some in found.items()}
 
 
 def name_of(size):

@@ -109,8 +109,8 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn(done.returncode, (0, 3))
 
     def test_a_program_without_its_library_says_so_and_exits_with_3(self):
-        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cupy_graphs.py", "cupy_transfers.py", "cuda_core_pools.py",
-                   "cuda_core_launches.py", "cuda_core_graphs.py")
+        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cupy_graphs.py", "cupy_transfers.py",
+                   "cuda_core_pools.py", "cuda_core_launches.py", "cuda_core_graphs.py")
         for name in scripts:
             script = os.path.join(parts.ANCHORS, "python", name)
             hidden = "import sys; sys.modules.update(cupy=None, cuda=None); import runpy; runpy.run_path(sys.argv[1])"

@@ -68,20 +68,16 @@ static void of_size(const char* size, size_t bytes) {
     measure("heap", "direct", size, pageable, bytes);
     free(pageable);
   }
-  char path[] = "/tmp/transfersXXXXXX";
-  int file = mkstemp(path);
-  if (file >= 0 && ftruncate(file, (off_t)bytes) == 0) {
-    char* mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  FILE* file = tmpfile();
+  if (file && ftruncate(fileno(file), (off_t)bytes) == 0) {
+    char* mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
     if (mapped != MAP_FAILED) {
       memset(mapped, 3, bytes);
       measure("mapped", NULL, size, mapped, bytes);
       munmap(mapped, bytes);
     }
   }
-  if (file >= 0) {
-    close(file);
-    unlink(path);
-  }
+  if (file) fclose(file);
   CHECK(CU(cuMemFree)(device));
 }
 
