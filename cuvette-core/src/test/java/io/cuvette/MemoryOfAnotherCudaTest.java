@@ -82,14 +82,12 @@ class MemoryOfAnotherCudaTest {
 
   @Test
   void whatAnotherHasRegistered_isStaged() {
-    try (Arena arena = Arena.ofShared()) {
-      MemorySegment host = arena.allocate(BYTES);
-      try (PinnedBuffer _ = first.registerHost(host)) {
-        assertStaged(host);
-      }
-      try (PinnedBuffer _ = first.registerHost(host.asSlice(50))) {
-        assertStaged(host);
-      }
+    MemorySegment host = Arena.ofAuto().allocate(BYTES);
+    try (PinnedBuffer _ = first.registerHost(host)) {
+      assertStaged(host);
+    }
+    try (PinnedBuffer _ = first.registerHost(host.asSlice(50))) {
+      assertStaged(host);
     }
   }
 
