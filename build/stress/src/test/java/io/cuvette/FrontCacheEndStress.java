@@ -18,7 +18,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @State
 public class FrontCacheEndStress {
   private final CudaStream stream = StressPool.stream();
-  private final FrontCache front = new FrontCache();
+  private final FrontCache front = new FrontCache(System::nanoTime);
   private final FrontCache.Stripe stripe = front.mine();
 
   public FrontCacheEndStress() {

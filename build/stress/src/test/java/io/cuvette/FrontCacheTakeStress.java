@@ -19,7 +19,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class FrontCacheTakeStress {
   private final CudaStream stream = StressPool.stream();
-  private final FrontCache front = new FrontCache();
+  private final FrontCache front = new FrontCache(System::nanoTime);
   private final FrontCache.Stripe stripe = front.mine();
 
   public FrontCacheTakeStress() {
