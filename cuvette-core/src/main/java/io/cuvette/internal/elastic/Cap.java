@@ -1,5 +1,7 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.pool.Budget;
+
 /**
  * How much memory is held before memory is moved: a little more than was ever in use at once.
  * Moving much in little work allows for more. Not thread-safe.
@@ -30,10 +32,15 @@ final class Cap {
     peakBytes = Math.max(peakBytes, bytes);
   }
 
-  /** The bytes to hold more before others move; below 0 if more is held. */
-  long room(long bytes, long heldBytes) {
-    long peak = Math.max(peakBytes, bytes);
-    return peak + peak / 1000 * permille - heldBytes;
+  /**
+   * How many of the bytes to be mapped must come from elsewhere.
+   *
+   * @param requestedBytes what is in use with them
+   */
+  long toMove(long bytes, long requestedBytes, Budget held) {
+    long peak = Math.max(peakBytes, requestedBytes);
+    long room = Math.max(0, peak + peak / 1000 * permille - held.held());
+    return bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
   }
 
   /** Takes note of pieces that moved. */

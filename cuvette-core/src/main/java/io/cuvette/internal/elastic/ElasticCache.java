@@ -19,10 +19,11 @@ final class ElasticCache extends BlockCache {
   /** Blocks in use, and places taken for one; guarded by the heap's lock. */
   int live;
 
-  /** What {@link Fronts} gave it, which alone writes it. */
+  /** Made when threads first met; {@link FreedBlocks} alone writes it. */
   volatile @Nullable FrontCache front;
 
-  @Nullable ElasticCache nextInFront;
+  /** The next of those that have a front; guarded by the heap's lock. */
+  @Nullable ElasticCache nextWithFront;
 
   ElasticCache(ElasticDevicePool of, DriverStream stream, int tag) {
     super(of, stream);
@@ -66,6 +67,11 @@ final class ElasticCache extends BlockCache {
       devicePool.heap().giveOrLeave(block);
     }
     devicePool.releaseAfterFree(this);
+  }
+
+  /** A front to have, as threads have met here; null if there is one, or is to be none. */
+  @Nullable FrontCache newFront() {
+    return front == null && !of.releases() ? new FrontCache(of.clock) : null;
   }
 
   /** Whether the collector has found a buffer that the front gave out. */

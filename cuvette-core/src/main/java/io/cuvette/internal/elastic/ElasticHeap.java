@@ -35,13 +35,11 @@ final class ElasticHeap {
   private final SpinLock lock = new SpinLock();
 
   private final Spaces spaces;
-
   private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
   private final FreedBlocks freed;
   private final Cap cap = new Cap();
   private long sequence;
   private final ElasticBooks books = new ElasticBooks();
-
   private final Moves moves;
 
   /** Whether the pool has ended. */
@@ -71,7 +69,7 @@ final class ElasticHeap {
   boolean endIfEmpty(ElasticCache cache) {
     lock.lock();
     try {
-      freed.giveOf(cache);
+      boolean _ = recall(cache);
       if (over || cache.live != 0 || freeBytes(cache) > 0) {
         return false;
       }
@@ -87,7 +85,7 @@ final class ElasticHeap {
   /** The free bytes that belong to a stream. */
   long freeBytesOf(ElasticCache cache) {
     return locked(() -> {
-      boolean _ = freed.giveOf(cache);
+      boolean _ = recall(cache);
       return freeBytes(cache);
     });
   }
@@ -127,16 +125,17 @@ final class ElasticHeap {
       long rounded,
       OpenStream of,
       FrontCache.@Nullable Stripe stripe) {
-    boolean met = !lock.tryLock();
-    if (met) {
+    FrontCache front = null;
+    if (!lock.tryLock()) {
+      front = cache.newFront(); // not under the lock: it is large
       lock.lock();
     }
     try {
       if (over || cache.hasEnded()) {
         return null;
       }
-      if (met && !cache.of.releases()) {
-        freed.addFront(cache);
+      if (front != null) {
+        freed.addFront(cache, front);
       }
       CachedBlock last = freed.inHand(cache, rounded);
       if (last != null) {
@@ -146,7 +145,7 @@ final class ElasticHeap {
       Space space = spaces.of(Spaces.kind(rounded));
       long units = Spaces.units(rounded);
       int run = space.find(units, cache.tag);
-      if (run == Space.NONE && freed.giveOf(cache)) {
+      if (run == Space.NONE && freed.recall(cache)) {
         run = space.find(units, cache.tag);
       }
       return run == Space.NONE ? null : lend(cache, run, bytes, rounded, of, stripe);
@@ -229,7 +228,13 @@ final class ElasticHeap {
     moves.endLeft();
   }
 
-  /** The same, so that all that is free is in sight. */
+  /** The same, with what the front of a cache has; false if that is nothing. */
+  private boolean recall(ElasticCache cache) {
+    catchUp();
+    return freed.recall(cache);
+  }
+
+  /** The same with all fronts, so that all that is free is in sight. */
   private void gather() {
     freed.giveAll();
     moves.endLeft();
@@ -271,7 +276,9 @@ final class ElasticHeap {
       cache.live++;
       moves.begin();
       try {
-        plan.victims = carveNow(bytesToMove(bytes, request.bytes()), OptionalLong.empty());
+        plan.victims =
+            carveNow(
+                cap.toMove(bytes, requestedBytes() + request.bytes(), held), OptionalLong.empty());
         return plan;
       } catch (OutOfMemoryError e) {
         moves.abort(plan);
@@ -280,12 +287,6 @@ final class ElasticHeap {
     } finally {
       lock.unlock();
     }
-  }
-
-  /** How many of the bytes to be mapped must come from elsewhere. */
-  private long bytesToMove(long bytes, long requested) {
-    long room = Math.max(0, cap.room(requestedBytes() + requested, held.held()));
-    return bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
   }
 
   private @Nullable Victim carveNow(long wantedBytes, OptionalLong idleNanos) {

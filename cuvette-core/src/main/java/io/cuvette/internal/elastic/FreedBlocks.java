@@ -1,31 +1,32 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.space.AgeList;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.CoarseClock;
 import io.cuvette.internal.streamcache.FrontCache;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import java.util.function.ObjLongConsumer;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Blocks that were freed and that their space has as in use still: the last one, those that threads
  * left as they met another, and those that lie ready in front of the heap for streams whose threads
- * met there. Only {@link #addFront} needs room in the Java heap.
+ * met there. Nothing here needs room in the Java heap.
  *
  * <p>Guarded by the heap's lock, but for {@link #leave}, which is lock-free.
  */
 final class FreedBlocks {
   private final ObjLongConsumer<CachedBlock> giving;
   private final CoarseClock clock;
-  private final AtomicReference<@Nullable CachedBlock> left = new AtomicReference<>();
+  private final ReturnStack left = new ReturnStack();
 
   private @Nullable CachedBlock inHand;
   private long inHandSince;
 
-  /** The caches that have a front, a list through {@code nextInFront}. */
+  /** The caches that have a front, a list through {@code nextWithFront}. */
   private @Nullable ElasticCache first;
 
   /**
@@ -40,11 +41,7 @@ final class FreedBlocks {
 
   /** Leaves a block to be given later. */
   void leave(CachedBlock block) {
-    CachedBlock next;
-    do {
-      next = left.get();
-      block.next = next;
-    } while (!left.compareAndSet(next, block));
+    left.push(block);
   }
 
   /** Gives what there is, and has a block in hand: the next allocation may be of its size. */
@@ -72,9 +69,7 @@ final class FreedBlocks {
     if (last != null) {
       giving.accept(last, inHandSince);
     }
-    if (left.get() != null) {
-      boolean _ = giveAll(left.getAndSet(null), AgeList.NOW);
-    }
+    boolean _ = giveAll((CachedBlock) left.takeAll(), AgeList.NOW);
   }
 
   private boolean giveAll(@Nullable CachedBlock list, long since) {
@@ -89,18 +84,13 @@ final class FreedBlocks {
   /** Gives all, so that all that is free is in sight. */
   void giveAll() {
     giveNow();
-    for (ElasticCache each = first; each != null; each = each.nextInFront) {
+    for (ElasticCache each = first; each != null; each = each.nextWithFront) {
       boolean _ = recall(each);
     }
   }
 
-  /** Gives what is in no front, and in that of a cache; false if that one had nothing. */
-  boolean giveOf(ElasticCache cache) {
-    giveNow();
-    return recall(cache);
-  }
-
-  private boolean recall(ElasticCache cache) {
+  /** Gives what the front of a cache has; false if that is nothing. */
+  boolean recall(ElasticCache cache) {
     FrontCache front = cache.front;
     return front != null && giveAll(front.removeCached(), front.lastFree());
   }
@@ -111,10 +101,10 @@ final class FreedBlocks {
   }
 
   /** Gives a cache a front, if it has none. */
-  void addFront(ElasticCache cache) {
+  void addFront(ElasticCache cache, FrontCache front) {
     if (cache.front == null) {
-      cache.front = new FrontCache(cache.of.clock);
-      cache.nextInFront = first;
+      cache.front = front;
+      cache.nextWithFront = first;
       first = cache;
     }
   }
@@ -126,13 +116,13 @@ final class FreedBlocks {
       return 0;
     }
     ElasticCache before = null;
-    for (ElasticCache each = first; each != null && each != cache; each = each.nextInFront) {
+    for (ElasticCache each = first; each != null && each != cache; each = each.nextWithFront) {
       before = each;
     }
     if (before == null) {
-      first = cache.nextInFront;
+      first = cache.nextWithFront;
     } else {
-      before.nextInFront = cache.nextInFront;
+      before.nextWithFront = cache.nextWithFront;
     }
     cache.front = null;
     return front.allocations();
@@ -140,7 +130,7 @@ final class FreedBlocks {
 
   /** Adds the blocks in use that fronts gave out; none gives out any more. */
   void endFronts(List<CachedBlock> blocks) {
-    for (ElasticCache each = first; each != null; each = each.nextInFront) {
+    for (ElasticCache each = first; each != null; each = each.nextWithFront) {
       FrontCache front = each.front;
       if (front != null) {
         blocks.addAll(front.endAll());
@@ -150,20 +140,19 @@ final class FreedBlocks {
 
   /** What was asked for of the blocks in use that fronts gave out. */
   long requestedBytes() {
-    long sum = 0;
-    for (ElasticCache each = first; each != null; each = each.nextInFront) {
-      FrontCache front = each.front;
-      sum += front == null ? 0 : front.requestedBytes();
-    }
-    return sum;
+    return sum(FrontCache::requestedBytes);
   }
 
   /** How many blocks fronts gave out. */
   long allocations() {
+    return sum(FrontCache::allocations);
+  }
+
+  private long sum(ToLongFunction<FrontCache> number) {
     long sum = 0;
-    for (ElasticCache each = first; each != null; each = each.nextInFront) {
+    for (ElasticCache each = first; each != null; each = each.nextWithFront) {
       FrontCache front = each.front;
-      sum += front == null ? 0 : front.allocations();
+      sum += front == null ? 0 : number.applyAsLong(front);
     }
     return sum;
   }
