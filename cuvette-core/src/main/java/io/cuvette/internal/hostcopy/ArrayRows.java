@@ -4,12 +4,23 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.AbstractList;
 import java.util.RandomAccess;
+import java.util.Set;
 
 /**
  * Arrays, byte buffers and segments as segments, which are made when they are read: a million rows
  * need no million objects. Immutable, but for what they hold.
  */
 public final class ArrayRows extends AbstractList<MemorySegment> implements RandomAccess {
+  private static final Set<Class<?>> ARRAYS =
+      Set.of(
+          float[].class,
+          double[].class,
+          byte[].class,
+          int[].class,
+          long[].class,
+          short[].class,
+          char[].class);
+
   /** So many rows are measured by one thread: they are far apart, and each a miss of the cache. */
   private static final int ROWS = 1 << 14;
 
@@ -24,14 +35,14 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
    */
   public ArrayRows(Object[] rows) {
     this.rows = rows.clone();
-    boolean matrix = rows instanceof float[][] || rows instanceof double[][]; // no row needs a look
+    boolean matrix = ARRAYS.contains(rows.getClass().componentType()); // no row needs a look
     boolean arrays = true;
     for (int i = 0; i < this.rows.length; i++) {
       Object row = this.rows[i];
       if (row == null) {
         throw new NullPointerException("rows[%d]".formatted(i));
       }
-      if (!matrix && !isArray(row)) {
+      if (!matrix && !ARRAYS.contains(row.getClass())) {
         arrays = false;
         check(row, i);
       }
@@ -57,7 +68,7 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
   long[] byteSizes() {
     long[] sizes = new long[rows.length];
     int pieces = (sizes.length + ROWS - 1) / ROWS;
-    Pieces.copyAll(piece -> measure(sizes, piece * ROWS), pieces, CopyThreads.MOST);
+    Pieces.run(piece -> measure(sizes, piece * ROWS), pieces, CopyThreads.MOST);
     return sizes;
   }
 
@@ -79,16 +90,6 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
       case char[] chars -> (long) Character.BYTES * chars.length;
       default -> throw new AssertionError(array);
     };
-  }
-
-  private static boolean isArray(Object row) {
-    return row instanceof float[]
-        || row instanceof double[]
-        || row instanceof byte[]
-        || row instanceof int[]
-        || row instanceof long[]
-        || row instanceof short[]
-        || row instanceof char[];
   }
 
   @Override

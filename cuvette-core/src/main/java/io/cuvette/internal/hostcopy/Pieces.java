@@ -62,8 +62,8 @@ public final class Pieces {
     this.helpersWanted = Math.min(helpers, CopyThreads.MOST);
   }
 
-  /** Has pieces copied, on this thread and those that may help, and waits. */
-  public static void copyAll(IntConsumer copier, int total, int helpers) {
+  /** Has all pieces copied, on this thread and those that may help, and waits. */
+  public static void run(IntConsumer copier, int total, int helpers) {
     Pieces pieces = new Pieces(copier, total, total, 1, helpers);
     try {
       pieces.open(0);

@@ -25,7 +25,7 @@ final class HostCopy {
             && host.isForAllThreads()
             && HostParts.of("buffer", memory, !in).isForAllThreads();
     try {
-      Pieces.copyAll(
+      Pieces.run(
           piece -> copy(buffer, memory, host, piece, in),
           host.pieces(),
           helped ? CopyThreads.MOST : 0);
