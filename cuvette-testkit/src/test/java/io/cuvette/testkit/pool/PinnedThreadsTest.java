@@ -18,6 +18,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Timeout;
 
@@ -168,20 +169,24 @@ class PinnedThreadsTest {
     }
   }
 
-  /** Thousands of threads that are gone leave nothing behind. */
+  /** Thousands of threads that are gone leave nothing behind; no more have a block than fit. */
   @CudaTest
   void virtualThreads_shareWhatThereIs(Cuda cuda) throws InterruptedException {
     try (PinnedMemoryPool pool = limited(cuda, 64L * BLOCK)) {
       List<Thread> all = new ArrayList<>();
       ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
+      Semaphore turns = new Semaphore(32);
       for (int i = 0; i < 4_000; i++) {
         all.add(
             Thread.ofVirtual()
                 .start(() -> {
+                  turns.acquireUninterruptibly();
                   try (PinnedBuffer buffer = pool.allocate(BLOCK)) {
                     assertThat(buffer.isClosed()).isFalse();
                   } catch (RuntimeException | Error e) {
                     failures.add(e);
+                  } finally {
+                    turns.release();
                   }
                 }));
       }
