@@ -294,13 +294,30 @@ class DlpackPythonTest {
     assertThat(after.mibs()).isLessThan(before.mibs() + MIBS_OF_NOISE);
   }
 
-  /** What a process has: open descriptors, objects of Python, memory. */
+  /** What a process has: open descriptors, objects of Python, memory from malloc. */
   private record Left(long files, long objects, long mibs) {
+    /**
+     * Not what is resident: the Java heap grows meanwhile. Nothing where the C library is another.
+     */
+    private static final String ALLOCATED =
+        """
+        import ctypes
+        class _Info(ctypes.Structure):
+            _fields_ = [(_n, ctypes.c_size_t) for _n in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+        _info = getattr(ctypes.CDLL(None), "mallinfo2", None)
+        if _info:
+            _info.restype = _Info
+            _now = _info()
+            answer = (_now.uordblks + _now.hblkhd) >> 20
+        else:
+            answer = 0
+        """;
+
     static Left now(Python python) throws IOException {
       try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
         long objects = Long.parseLong(python.call("answer = sys.getallocatedblocks()"));
-        long pages = Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]);
-        return new Left(files.count(), objects, pages * 4096 >> 20);
+        return new Left(files.count(), objects, Long.parseLong(python.call(ALLOCATED)));
       }
     }
   }
