@@ -297,8 +297,7 @@ class CudaTestTest {
 
   @Test
   void rangeOfSeeds_isWhatRuns_andOtherTextIsRefused() {
-    String only = System.getProperty("cuvette.device", "");
-    assumeTrue(only.isBlank() || only.startsWith("sim"));
+    assumeSimulator();
     Properties before = (Properties) System.getProperties().clone();
     System.clearProperty("cuvette.seed");
     try {
