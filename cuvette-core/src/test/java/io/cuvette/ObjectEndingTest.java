@@ -49,4 +49,17 @@ class ObjectEndingTest {
     handle.unhold();
     handle.awaitOperations(0);
   }
+
+  @Test
+  void collector_looksForNothing_whereLeaksAreNotTracked() {
+    try (Cuda off = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF))) {
+      ObjectEnding unseen = new ObjectEnding(new Object(), off.session(), _ -> {});
+      ObjectEnding seen = new ObjectEnding(new Object(), cuda.session(), _ -> {});
+      for (int i = 0; i < 100 && !seen.isForgotten(); i++) {
+        System.gc();
+      }
+      assertThat(seen.isForgotten()).isTrue();
+      assertThat(unseen.isForgotten()).isFalse();
+    }
+  }
 }

@@ -19,6 +19,9 @@ public abstract class Ending extends PhantomReference<Object> {
   /** How long a closing thread waits for operations of others. */
   public static final long PATIENCE_NANOS = 1_000_000_000;
 
+  /** Stands for an object that is not looked for: the collector has nothing to do for it. */
+  private static final Object NOT_LOOKED_FOR = new Object();
+
   private static final VarHandle STATE;
 
   static {
@@ -37,9 +40,14 @@ public abstract class Ending extends PhantomReference<Object> {
   /** The next one in a list that this is in: of what is left for later, or of what comes back. */
   public @Nullable Ending next;
 
+  /**
+   * For an object.
+   *
+   * @param queue where it comes once the object is collected; null if nobody looks for the object
+   */
   @SuppressWarnings("NullAway") // PhantomReference takes a null queue: it is then never enqueued
   public Ending(Object of, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
-    super(of, queue);
+    super(queue == null ? NOT_LOOKED_FOR : of, queue);
     this.site = site;
   }
 
@@ -71,7 +79,7 @@ public abstract class Ending extends PhantomReference<Object> {
     }
   }
 
-  /** Whether the collector has found the object, and nobody has ended this yet. */
+  /** Whether the collector has found the object, if it looks, and nobody has ended this yet. */
   public final boolean isForgotten() {
     return refersTo(null) && !ended();
   }
