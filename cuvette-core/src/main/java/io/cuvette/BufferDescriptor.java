@@ -48,7 +48,13 @@ public final class BufferDescriptor {
      * Device memory without a pool of the driver: {@link CudaDevice#importBuffer}
      * (cuIpcGetMemHandle).
      */
-    PLAIN(3);
+    PLAIN(3),
+
+    /**
+     * A part of pages of an {@link ElasticMemoryPool}, which travels in {@link PageHandles} with
+     * the pages' own descriptors and is of no use without (cuMemExportToShareableHandle).
+     */
+    PAGES(4);
 
     private final byte code;
 
@@ -93,6 +99,12 @@ public final class BufferDescriptor {
     this.process = Objects.requireNonNull(process, "process");
     this.deviceUuid = Objects.requireNonNull(deviceUuid, "deviceUuid");
     this.handle = WireFormat.handle(NAME, handle);
+  }
+
+  /** Where a buffer is in pages that travel with it. */
+  static BufferDescriptor ofPages(long offset, long byteSize, UUID process, UUID deviceUuid) {
+    byte[] none = new byte[IpcCalls.HANDLE_BYTES];
+    return new BufferDescriptor(Kind.PAGES, offset, byteSize, process, deviceUuid, none);
   }
 
   /**

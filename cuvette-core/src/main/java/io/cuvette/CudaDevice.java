@@ -412,6 +412,31 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
   }
 
   /**
+   * Imports a buffer of another process's {@link ElasticMemoryPool}: its pages in one range, mapped
+   * once (cuMemImportFromShareableHandle, cuMemMap); the last close waits for the streams of all.
+   *
+   * @param handles the handles, which stay the caller's to close, at any time
+   * @param stream of this device, which has the memory or can access it
+   * @return the buffer
+   * @throws IllegalArgumentException if the pages are not what is claimed, or of this very process
+   * @throws IllegalStateException if the handles are closed
+   */
+  public DeviceBuffer importBuffer(PageHandles handles, CudaStream stream) {
+    Objects.requireNonNull(handles, "handles");
+    Objects.requireNonNull(stream, "stream");
+    handles.checkOpen();
+    cuda.checkOpen();
+    return (DeviceBuffer)
+        Importer.pages(
+            handles.descriptor(),
+            handles.files(),
+            cuda.engine().imports(),
+            core,
+            stream.core(),
+            BufferKind.DEVICE);
+  }
+
+  /**
    * Imports an event of another process (cuIpcOpenEventHandle). It orders, is queried and waited
    * for like any other; it has no timing. The exporter must keep its own open as long.
    *

@@ -1,19 +1,28 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.block.PlainExport;
+import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.elastic.ElasticCensus;
 import io.cuvette.internal.elastic.ElasticDevicePool;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.paged.PageExport;
 import io.cuvette.internal.paged.Paging;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.streamcache.CachedBlock;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,8 +32,9 @@ import org.jspecify.annotations.Nullable;
  * pages come from where they lie free before much more is held than was ever in use at once.
  *
  * <p>Memory is given out again in order of the stream that freed it at once, and to others once
- * that stream is idle. It cannot be shared with other processes. Devices without virtual memory
- * management need a {@link MemoryPool}.
+ * that stream is idle. A pool with {@link ElasticPoolOptions#exportable} can be shared with other
+ * processes, buffer by buffer: see {@link #export}. Devices without virtual memory management need
+ * a {@link MemoryPool}.
  *
  * <p>Methods without a device are about the current device of the thread. Thread-safe; freeing
  * never waits.
@@ -54,7 +64,8 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    *
    * @param cuda the Cuda
    * @param options the options
-   * @throws UnsupportedOperationException if the current device has no virtual memory management
+   * @throws UnsupportedOperationException if the current device has no virtual memory management,
+   *     or the pool is to be exportable where descriptors cannot be passed or made
    * @throws IllegalArgumentException if a peer is of another Cuda or cannot access the device
    */
   public ElasticMemoryPool(Cuda cuda, ElasticPoolOptions options) {
@@ -65,8 +76,12 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
     cuda.session().leaks().drain();
     this.options = options;
     List<Integer> peers = options.peers().stream().map(peer -> id(cuda, peer)).toList();
-    Paging _ = Paging.of(CudaDevice.coreOf(cuda.currentDevice()), peers);
-    this.core = core(this, cuda, options, peers);
+    if (options.exportable()) {
+      DescriptorCalls _ = Descriptors.require("exportable");
+    }
+    Addresses addresses = new Addresses(peers, options.exportable());
+    Paging _ = addresses.paging(CudaDevice.coreOf(cuda.currentDevice()));
+    this.core = core(this, cuda, options, addresses);
   }
 
   private static int id(Cuda cuda, CudaDevice peer) {
@@ -78,13 +93,13 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
 
   /** What does the work for one object of the user. */
   private static MemoryPoolCore core(
-      Object of, Cuda cuda, ElasticPoolOptions options, List<Integer> peers) {
+      Object of, Cuda cuda, ElasticPoolOptions options, Addresses addresses) {
     long threshold = options.releaseThresholdBytes();
     return new MemoryPoolCore(
         of,
         "ElasticMemoryPool",
         cuda.engine().streams(),
-        new Addresses(peers),
+        addresses,
         options.limit(),
         (pool, device, limit) -> make(pool, device, limit, cuda, threshold),
         BufferKind.DEVICE);
@@ -105,13 +120,18 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /** Reserves the addresses of a pool. */
-  private record Addresses(List<Integer> peers) implements ChunkSource {
+  private record Addresses(List<Integer> peers, boolean exportable) implements ChunkSource {
     /** A multiple of all pages. */
     private static final long STEP = 1L << 30;
 
     @Override
     public @Nullable Memory allocate(long bytes, OpenStream stream) {
-      return Window.reserve(BufferKind.DEVICE, Paging.of(stream.on(), peers), bytes, stream);
+      return Window.reserve(BufferKind.DEVICE, paging(stream.on()), bytes, stream);
+    }
+
+    Paging paging(Device device) {
+      int types = exportable ? MemHandleType.FILE_DESCRIPTOR : MemHandleType.NONE;
+      return Paging.of(device, peers, types);
     }
 
     @Override
@@ -162,6 +182,54 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
       return BufferKind.buffer(core.allocate(bytes, stream.core()));
     } finally {
       Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Exports a buffer of this pool, or a part of one: the pages that hold it, whole and with what
+   * else is in them (cuMemExportToShareableHandle). Keep the buffer open until the importers have
+   * closed theirs: the pool gives the memory of a buffer that is closed to the next one, and
+   * importers then read and write that. Pages that the pool releases while importers use them stay
+   * theirs.
+   *
+   * @param buffer a buffer of this pool, >= 1 bytes
+   * @return what imports it, which the caller closes once it is sent
+   * @throws IllegalStateException if the pool is not exportable, or the buffer is closed or empty
+   * @throws IllegalArgumentException if the buffer is not of this pool, or has more than {@link
+   *     PageHandles#MOST_PAGES} pages
+   * @throws CudaException if the driver reports an error
+   */
+  public PageHandles export(Buffer buffer) {
+    Objects.requireNonNull(buffer, "buffer");
+    if (!options.exportable()) {
+      throw new IllegalStateException(
+          this + " was made for this process alone (expected: ElasticPoolOptions.exportable)");
+    }
+    BufferBase part = (BufferBase) buffer;
+    part.checkOpen();
+    if (part.byteSize() == 0) {
+      throw PlainExport.cannot(part.memory(), "an empty buffer has no memory");
+    }
+    if (!(part.block() instanceof CachedBlock block)
+        || !(block.arena.of instanceof DevicePool of)
+        || of.pool != core) {
+      throw new IllegalArgumentException("%s is not of %s".formatted(buffer, this));
+    }
+    Memory memory = part.memory();
+    memory.hold();
+    try {
+      Device device = memory.on();
+      UUID process = device.session().process();
+      PageExport pages = ((Window) block.chunk.block()).export(memory);
+      try {
+        return PageHandles.of(pages, part.byteSize(), process, device.uuid());
+      } catch (RuntimeException | Error e) {
+        Failures.closeAfter(e, pages.files());
+        throw e;
+      }
+    } finally {
+      memory.unhold();
+      Reference.reachabilityFence(buffer);
     }
   }
 

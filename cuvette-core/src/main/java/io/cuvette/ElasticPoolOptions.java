@@ -12,13 +12,18 @@ import org.jspecify.annotations.Nullable;
  * @param peers other devices of the same Cuda that may access the memory
  * @param releaseThresholdBytes how much may stay cached after a free: what is beyond goes back to
  *     the driver once its work is done. Long.MAX_VALUE keeps all
+ * @param exportable whether {@link ElasticMemoryPool#export} can share the memory with other
+ *     processes
  */
 public record ElasticPoolOptions(
-    @Nullable MemoryLimit limit, List<CudaDevice> peers, long releaseThresholdBytes) {
+    @Nullable MemoryLimit limit,
+    List<CudaDevice> peers,
+    long releaseThresholdBytes,
+    boolean exportable) {
 
-  /** The limit of the Cuda, no peers, and all is kept. */
+  /** The limit of the Cuda, no peers, all is kept, and all is this process's alone. */
   public static final ElasticPoolOptions DEFAULTS =
-      new ElasticPoolOptions(null, List.of(), Long.MAX_VALUE);
+      new ElasticPoolOptions(null, List.of(), Long.MAX_VALUE, false);
 
   /** Creates options. */
   public ElasticPoolOptions {
@@ -34,7 +39,7 @@ public record ElasticPoolOptions(
    */
   public ElasticPoolOptions withLimit(MemoryLimit first) {
     return new ElasticPoolOptions(
-        Objects.requireNonNull(first, "first"), peers, releaseThresholdBytes);
+        Objects.requireNonNull(first, "first"), peers, releaseThresholdBytes, exportable);
   }
 
   /**
@@ -44,7 +49,7 @@ public record ElasticPoolOptions(
    */
   public ElasticPoolOptions withPeers(CudaDevice... devices) {
     Objects.requireNonNull(devices, "devices");
-    return new ElasticPoolOptions(limit, List.of(devices), releaseThresholdBytes);
+    return new ElasticPoolOptions(limit, List.of(devices), releaseThresholdBytes, exportable);
   }
 
   /**
@@ -53,6 +58,15 @@ public record ElasticPoolOptions(
    * @param bytes the bytes, >= 0
    */
   public ElasticPoolOptions withReleaseThresholdBytes(long bytes) {
-    return new ElasticPoolOptions(limit, peers, bytes);
+    return new ElasticPoolOptions(limit, peers, bytes, exportable);
+  }
+
+  /**
+   * {@return these options with memory that can be shared with other processes, or not}
+   *
+   * @param shared whether it can
+   */
+  public ElasticPoolOptions withExportable(boolean shared) {
+    return new ElasticPoolOptions(limit, peers, releaseThresholdBytes, shared);
   }
 }

@@ -191,6 +191,18 @@ public final class IpcChannel implements AutoCloseable {
     send(IpcFrame.Kind.EVENT_DESCRIPTOR, descriptor.toBytes(), List.of());
   }
 
+  /**
+   * Sends what pages of an {@link ElasticMemoryPool} are imported by, which stays the sender's to
+   * close.
+   *
+   * @param handles the handles, which stay open here
+   */
+  public void send(PageHandles handles) {
+    Objects.requireNonNull(handles, "handles");
+    handles.checkOpen();
+    send(IpcFrame.Kind.PAGE_HANDLES, handles.toBytes(), handles.handles());
+  }
+
   private void send(IpcFrame.Kind kind, byte[] content, List<AllocationHandle> handles) {
     List<@Nullable UUID> uuids = new ArrayList<>();
     handles.forEach(handle -> uuids.add(handle.uuid().orElse(null)));
@@ -280,6 +292,22 @@ public final class IpcChannel implements AutoCloseable {
         IpcFrame.Kind.BUFFER_DESCRIPTOR,
         timeout,
         got -> BufferDescriptor.fromBytes(got.frame().content()));
+  }
+
+  /**
+   * Receives what pages of an {@link ElasticMemoryPool} are imported by, which the receiver closes.
+   * Errors as in {@link #receiveMessage}.
+   *
+   * @param timeout how long to wait at most, > 0
+   * @return the handles
+   * @throws IllegalArgumentException if what came is malformed
+   */
+  public PageHandles receivePageHandles(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
+    return receive(
+        IpcFrame.Kind.PAGE_HANDLES,
+        timeout,
+        got -> PageHandles.of(got.frame().content(), got.handles()));
   }
 
   /**

@@ -12,6 +12,7 @@ import java.io.StreamCorruptedException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
 
@@ -31,9 +32,9 @@ final class IpcReader implements AutoCloseable {
   /**
    * The descriptors of a message, with room for one part more: what is too much is seen only then.
    */
-  private final int[] descriptors =
-      new int[IpcFrame.MOST_DESCRIPTORS + DescriptorCalls.MOST_DESCRIPTORS];
+  private int[] descriptors = new int[IpcFrame.MOST_DESCRIPTORS + DescriptorCalls.MOST_DESCRIPTORS];
 
+  private int most = IpcFrame.MOST_DESCRIPTORS;
   private int count;
   private boolean started;
   private boolean complete;
@@ -76,6 +77,10 @@ final class IpcReader implements AutoCloseable {
     long end = System.nanoTime() + OpenSocket.nanos(rest);
     readRest(first, have, end);
     IpcFrame.Header header = IpcFrame.header(first);
+    if (header.descriptors() > most) {
+      most = header.descriptors();
+      descriptors = Arrays.copyOf(descriptors, most + DescriptorCalls.MOST_DESCRIPTORS);
+    }
     byte[] following = new byte[header.bytes()];
     readRest(following, 0, end);
     IpcFrame frame = IpcFrame.of(header, following);
@@ -111,9 +116,9 @@ final class IpcReader implements AutoCloseable {
     }
     started = true;
     System.arraycopy(part.bytes(), 0, into, from, bytes);
-    if (count > IpcFrame.MOST_DESCRIPTORS) {
+    if (count > most) {
       throw new StreamCorruptedException(
-          "%d descriptors came (expected: <= %d)".formatted(count, IpcFrame.MOST_DESCRIPTORS));
+          "%d descriptors came (expected: <= %d)".formatted(count, most));
     }
     return bytes;
   }

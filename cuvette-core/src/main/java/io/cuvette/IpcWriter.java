@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.channel.IpcFrame;
 import io.cuvette.internal.channel.OpenSocket;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
@@ -41,7 +42,14 @@ final class IpcWriter {
   void write(byte[] bytes, int[] descriptors) {
     long start = System.nanoTime();
     long last = start;
-    while (!writeSlice(bytes, sent == 0 ? descriptors : NO_DESCRIPTORS)) {
+    while (true) {
+      boolean isTaken = writeSlice(bytes, descriptors);
+      if (sent == bytes.length) {
+        return;
+      }
+      if (isTaken) {
+        continue;
+      }
       long now = System.nanoTime();
       if (moved) {
         last = now;
@@ -60,10 +68,24 @@ final class IpcWriter {
     }
   }
 
+  /** Sends up to where the next descriptors go; false if the peer took not all of that. */
   private boolean writeSlice(byte[] bytes, int[] descriptors) {
-    byte[] rest = sent == 0 ? bytes : Arrays.copyOfRange(bytes, sent, bytes.length);
+    int most = IpcFrame.MOST_DESCRIPTORS;
+    int groups = Math.max(1, (descriptors.length + most - 1) / most);
+    int group = 0;
+    while (group + 1 < groups && IpcFrame.beginOf(group + 1) <= sent) {
+      group++;
+    }
+    int end = group + 1 < groups ? IpcFrame.beginOf(group + 1) : bytes.length;
+    int last = Math.min((group + 1) * most, descriptors.length);
+    int[] now =
+        IpcFrame.beginOf(group) == sent
+            ? Arrays.copyOfRange(descriptors, group * most, last)
+            : NO_DESCRIPTORS;
     try {
-      calls.send(socket.descriptor(), rest, descriptors, SLICE);
+      calls.send(socket.descriptor(), Arrays.copyOfRange(bytes, sent, end), now, SLICE);
+      moved = true;
+      sent = end;
       return true;
     } catch (UncheckedIOException e) {
       int count = e.getCause() instanceof InterruptedIOException part ? part.bytesTransferred : 0;

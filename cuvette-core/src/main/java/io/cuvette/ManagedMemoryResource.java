@@ -10,7 +10,7 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.internal.driverpool.BorrowedPool;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.MadePool;
-import io.cuvette.internal.share.PoolSource;
+import io.cuvette.internal.driverpool.PoolSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;

@@ -16,6 +16,15 @@ public final class Failures {
     }
   }
 
+  /** Does a step after a failure, to which that of the step is added, errors too. */
+  public static void runAfter(Throwable failure, Runnable step) {
+    try {
+      step.run();
+    } catch (RuntimeException | Error e) {
+      suppress(failure, e);
+    }
+  }
+
   /** The first of two failures with the second added to it. */
   public static <E extends Throwable> E joined(@Nullable E first, E later) {
     if (first == null) {

@@ -54,7 +54,7 @@ public final class PlainExport {
     return new IllegalStateException(
         "%s cannot be shared between processes: %s (expected: memory of a DeviceMemoryResource or"
                 .formatted(buffer, why)
-            + " PinnedMemoryResource with ipcEnabled, or device memory of"
-            + " MemoryResource.direct())");
+            + " PinnedMemoryResource with ipcEnabled, device memory of MemoryResource.direct(), or"
+            + " pages by ElasticMemoryPool.export)");
   }
 }

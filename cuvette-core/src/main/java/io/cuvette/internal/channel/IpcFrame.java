@@ -22,6 +22,9 @@ public record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
   public static final int MOST_CONTENT_BYTES = 1 << 20;
   public static final int MOST_DESCRIPTORS = 16;
 
+  /** So many pages can be passed at once: 128 GiB of the largest. */
+  public static final int MOST_PAGES = 4096;
+
   private static final int MAGIC = 0x43564950; // CVIP
   private static final byte VERSION = 1;
   private static final int ENTRY_BYTES = 17;
@@ -31,7 +34,8 @@ public record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
     MESSAGE(1, "a message", 0, MOST_DESCRIPTORS),
     ALLOCATION_HANDLE(2, "an AllocationHandle", 1, 1),
     BUFFER_DESCRIPTOR(3, "a BufferDescriptor", 0, 0),
-    EVENT_DESCRIPTOR(4, "an EventDescriptor", 0, 0);
+    EVENT_DESCRIPTOR(4, "an EventDescriptor", 0, 0),
+    PAGE_HANDLES(5, "PageHandles", 1, MOST_PAGES);
 
     private final byte code;
     public final String text;
@@ -69,6 +73,14 @@ public record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
       WireFormat.putUuid(bytes, uuid == null ? new UUID(0, 0) : uuid);
     }
     return bytes.put(content).array();
+  }
+
+  /**
+   * The bytes of a message that come before a group of {@link #MOST_DESCRIPTORS} descriptors, which
+   * go with what follows: the system passes few at once.
+   */
+  public static int beginOf(int group) {
+    return group == 0 ? 0 : HEADER_BYTES + group * MOST_DESCRIPTORS * ENTRY_BYTES;
   }
 
   public static Header header(byte[] bytes) throws IOException {

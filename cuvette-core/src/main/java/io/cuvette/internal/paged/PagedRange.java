@@ -1,16 +1,22 @@
 package io.cuvette.internal.paged;
 
+import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
+import io.cuvette.internal.channel.PoolHandle;
+import io.cuvette.internal.session.PeerHandles;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
- * Reserved addresses with memory mapped at their start, without a gap. Every step leaves it in a
- * state from which the next one can go on, whichever call of the driver fails.
+ * Reserved addresses with memory mapped at their start, without a gap, new or of another process.
+ * Every step leaves it in a state from which the next one can go on, whichever call of the driver
+ * fails.
  *
  * <pre>
  *   address            open               mapped                    end
@@ -28,7 +34,7 @@ public final class PagedRange {
   private static final int PART = 16;
 
   private final Paging paging;
-  private final VirtualCalls calls;
+  private VirtualCalls calls;
   private final long address;
   private final long byteSize;
 
@@ -111,26 +117,54 @@ public final class PagedRange {
       releaseHandle();
       long all = pieceBytes(bytes);
       while (mapped < all) {
-        map(Math.min(all - mapped, Math.max(paging.unit(), LARGEST)));
+        long piece = Math.min(all - mapped, Math.max(paging.unit(), LARGEST));
+        map(piece, () -> handle = calls.memCreate(piece, paging.properties()));
       }
-      calls.memSetAccess(
-          address + open,
-          mapped - open,
-          MemLocationType.DEVICE,
-          paging.accessors(),
-          MemAccessFlags.READ_WRITE);
-      open = mapped;
+      giveAccess();
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, () -> shrinkTo(before));
       throw e;
     }
   }
 
-  private void map(long bytes) {
+  private void giveAccess() {
+    calls.memSetAccess(
+        address + open,
+        mapped - open,
+        MemLocationType.DEVICE,
+        paging.accessors(),
+        MemAccessFlags.READ_WRITE);
+    open = mapped;
+  }
+
+  /**
+   * Maps memory of another process, which fills the range. If a call fails, {@link #free} follows.
+   *
+   * @param checked checks the properties of each piece
+   */
+  public void mapAll(PageFiles files, Consumer<AllocationProperties> checked) {
+    CudaDriver driver = paging.device().session().driver();
+    for (int i = 0; i < files.count(); i++) {
+      PoolHandle file = files.handle(i);
+      map(
+          files.bytes(i),
+          () -> {
+            file.use(descriptor -> handle = imported(driver, descriptor));
+            checked.accept(calls.memGetAllocationPropertiesFromHandle(handle));
+          });
+    }
+    giveAccess();
+  }
+
+  private long imported(CudaDriver driver, int descriptor) {
+    return calls.memImportFromShareableHandle(PeerHandles.checkedMemory(driver, descriptor));
+  }
+
+  private void map(long bytes, Runnable memory) {
     pieces.add(bytes); // first: there may be no heap for it later
     boolean isMapped = false;
     try {
-      handle = calls.memCreate(bytes, paging.properties());
+      memory.run();
       mapHandle(bytes);
       isMapped = true;
     } finally {
@@ -210,11 +244,29 @@ public final class PagedRange {
     open = Math.min(open, end);
   }
 
+  /** Gives all back by a driver whose Cuda is open: that which mapped it may be closed by now. */
+  public void free(VirtualCalls by) {
+    calls = by;
+    free();
+  }
+
   /** Gives all back; goes on where it failed if it did. */
   public void free() {
-    shrinkTo(0);
-    if (!isFreed) {
-      Once.free(() -> calls.memAddressFree(address, byteSize), () -> isFreed = true);
+    free(false);
+  }
+
+  /** The same for the last time: nothing is left to another, whatever fails. */
+  public void freeAtEnd() {
+    free(true);
+  }
+
+  private void free(boolean isLast) {
+    Failures failures = new Failures();
+    failures.run(() -> shrinkTo(0));
+    if (!isFreed && (isLast || mapped == 0)) {
+      failures.run(
+          () -> Once.free(() -> calls.memAddressFree(address, byteSize), () -> isFreed = true));
     }
+    failures.throwFirst();
   }
 }

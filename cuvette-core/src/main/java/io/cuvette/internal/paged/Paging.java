@@ -16,9 +16,20 @@ import java.util.List;
  *
  * @param device whose memory it is
  * @param peers the numbers of the other devices that can access it
+ * @param handleTypes how other processes may import it, by {@link MemHandleType}
  * @param unit what all sizes and addresses are multiples of, in bytes
  */
-public record Paging(Device device, List<Integer> peers, long unit) {
+public record Paging(Device device, List<Integer> peers, int handleTypes, long unit) {
+
+  /**
+   * Asks the driver for the unit, for memory of this process alone.
+   *
+   * @throws UnsupportedOperationException if the device cannot do it, with what to use instead
+   * @throws IllegalArgumentException if a peer has no access
+   */
+  public static Paging of(Device device, List<Integer> peers) {
+    return of(device, peers, MemHandleType.NONE);
+  }
 
   /**
    * Asks the driver for the unit.
@@ -26,20 +37,27 @@ public record Paging(Device device, List<Integer> peers, long unit) {
    * @throws UnsupportedOperationException if the device cannot do it, with what to use instead
    * @throws IllegalArgumentException if a peer has no access
    */
-  public static Paging of(Device device, List<Integer> peers) {
+  public static Paging of(Device device, List<Integer> peers, int handleTypes) {
     if (device.attribute(DeviceAttribute.VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) == 0) {
       throw new UnsupportedOperationException(
           device + " has no virtual memory management (expected: a MemoryPool instead)");
+    }
+    if (handleTypes != MemHandleType.NONE
+        && device.attribute(DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0) {
+      throw new UnsupportedOperationException(
+          device
+              + " cannot export virtual memory by file descriptors (expected: a pool that is not"
+              + " exportable, or a DeviceMemoryResource with ipcEnabled)");
     }
     List<Integer> others = peers.stream().distinct().filter(id -> id != device.id()).toList();
     for (int peer : others) {
       checkPeer(device, peer);
     }
-    AllocationProperties properties = of(device);
+    AllocationProperties properties = AllocationProperties.ofDevice(device.id(), handleTypes);
     long unit =
         device.ask(driver ->
             driver.virtual().memGetAllocationGranularity(properties, MemGranularity.RECOMMENDED));
-    return new Paging(device, others, unit);
+    return new Paging(device, others, handleTypes, unit);
   }
 
   private static void checkPeer(Device device, int peer) {
@@ -54,13 +72,14 @@ public record Paging(Device device, List<Integer> peers, long unit) {
     }
   }
 
-  private static AllocationProperties of(Device device) {
-    return AllocationProperties.ofDevice(device.id(), MemHandleType.NONE);
-  }
-
   /** The properties of the memory. */
   public AllocationProperties properties() {
-    return of(device);
+    return AllocationProperties.ofDevice(device.id(), handleTypes);
+  }
+
+  /** Whether other processes may import it. */
+  public boolean isExportable() {
+    return handleTypes != MemHandleType.NONE;
   }
 
   /** All devices that can access it: its own first. */

@@ -1,8 +1,10 @@
 package io.cuvette.internal.paged;
 
+import io.cuvette.BufferDescriptor;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
@@ -13,6 +15,9 @@ import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.block.PlainExport;
+import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.lifetime.Reclaim;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
@@ -35,6 +40,8 @@ public final class Window extends Block {
 
   /** What is mapped. */
   public final Pieces pieces;
+
+  private final ExportedPieces exported = new ExportedPieces();
 
   /** Handles that could not be released, the newest first. */
   private final AtomicReference<@Nullable Handle> handles = new AtomicReference<>();
@@ -169,7 +176,7 @@ public final class Window extends Block {
           from, bytes, MemLocationType.DEVICE, paging.accessors(), MemAccessFlags.READ_WRITE);
     } catch (RuntimeException | Error e) {
       pieces.strand(from, bytes);
-      settleNowAfter(e);
+      Failures.runAfter(e, this::settle);
       throw e;
     }
   }
@@ -210,11 +217,7 @@ public final class Window extends Block {
   }
 
   private void releaseAfter(Throwable failure, Handle handle) {
-    try {
-      release(handle);
-    } catch (RuntimeException | Error e) {
-      Throwable _ = Failures.joined(failure, e);
-    }
+    Failures.runAfter(failure, () -> release(handle));
   }
 
   /** Unmaps whole pieces, whose work is done; whether it did, {@link #isMapped} tells. */
@@ -226,6 +229,7 @@ public final class Window extends Block {
   }
 
   private void unmapNow(long from, long bytes) {
+    exported.drop(from, bytes);
     try {
       calls.memUnmap(from, bytes);
     } catch (RuntimeException e) {
@@ -244,6 +248,52 @@ public final class Window extends Block {
     }
   }
 
+  /**
+   * What other processes import the pieces by that hold a part; a user of the part keeps them from
+   * being unmapped meanwhile.
+   */
+  public PageExport export(Memory part) {
+    DescriptorCalls system = Descriptors.require("export");
+    long start = pieces.startOf(part.address());
+    long end = part.address() + part.byteSize();
+    return session
+        .gate()
+        .make(() -> {
+          CudaDriver _ = paging.device().context();
+          settle();
+          PageFiles.Maker files = new PageFiles.Maker();
+          try {
+            for (long at = start; at < end; at += pieces.sizeAt(at)) {
+              long piece = at;
+              files.add(exported.of(at, () -> exportPiece(system, piece)), pieces.sizeAt(at));
+            }
+            return new PageExport(part.address() - start, files.made());
+          } catch (RuntimeException | Error e) {
+            Failures.closeAfter(e, files);
+            throw e;
+          }
+        });
+  }
+
+  /** No child process inherits the descriptor, whatever the driver does. */
+  private PoolHandle exportPiece(DescriptorCalls system, long at) {
+    Handle handle = new Handle();
+    handle.value = calls.memRetainAllocationHandle(at);
+    int descriptor;
+    try {
+      descriptor = calls.memExportToShareableHandle(handle.value);
+    } catch (RuntimeException | Error e) {
+      releaseAfter(e, handle);
+      throw e;
+    }
+    try {
+      release(handle);
+      return PoolHandle.own(system, system.duplicate(descriptor), null);
+    } finally {
+      system.close(descriptor);
+    }
+  }
+
   /** Whether a range has pieces that can be used. */
   public boolean isMapped(long from, long bytes) {
     return pieces.next(from, from + bytes) != Pieces.NONE;
@@ -256,25 +306,13 @@ public final class Window extends Block {
 
   /** Makes that step after a failure; what fails of it waits for later. */
   public void settleAfter(Throwable failure) {
-    try {
-      inside(this::settle);
-    } catch (RuntimeException | Error e) {
-      Throwable _ = Failures.joined(failure, e);
-    }
+    Failures.runAfter(failure, () -> inside(this::settle));
   }
 
   /** Releases what failing calls left behind. */
   public void settleLeft() {
     if (handles.get() != null || pieces.hasStuck()) {
       inside(this::settle);
-    }
-  }
-
-  private void settleNowAfter(Throwable failure) {
-    try {
-      settle();
-    } catch (RuntimeException | Error e) {
-      Throwable _ = Failures.joined(failure, e);
     }
   }
 
@@ -378,6 +416,15 @@ public final class Window extends Block {
   @Override
   public boolean deniesAccess(Device other) {
     return !paging.allows(other);
+  }
+
+  @Override
+  public BufferDescriptor descriptor(Memory part) {
+    throw PlainExport.cannot(
+        part,
+        paging.isExportable()
+            ? "its pages are exported by ElasticMemoryPool.export"
+            : "its pool was made without ElasticPoolOptions.exportable");
   }
 
   @Override

@@ -95,12 +95,21 @@ public final class PeerHandles {
    * @throws CudaException INVALID_VALUE if it is of something that the system itself has
    */
   public static int checkedPool(CudaDriver driver, int descriptor) {
+    return checked(driver, descriptor, "cuMemPoolImportFromShareableHandle");
+  }
+
+  /** The same for memory that is mapped page by page. */
+  public static int checkedMemory(CudaDriver driver, int descriptor) {
+    return checked(driver, descriptor, "cuMemImportFromShareableHandle");
+  }
+
+  private static int checked(CudaDriver driver, int descriptor, String call) {
     Path link = Path.of("/proc/self/fd", Integer.toString(descriptor));
     if (!driver.isSimulated()
         && (Files.isRegularFile(link) || Files.isDirectory(link) || isSystems(link))) {
       throw new CudaException(
           CudaStatus.INVALID_VALUE,
-          "cuMemPoolImportFromShareableHandle",
+          call,
           "descriptor: %d is of a file, a pipe, a socket or the like (expected: a driver's)"
               .formatted(descriptor));
     }

@@ -6,6 +6,8 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.paged.ImportedPages;
+import io.cuvette.internal.paged.PageFiles;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
 import io.cuvette.internal.session.Session;
@@ -50,6 +52,41 @@ public final class Importer {
       OpenStream stream,
       Faces faces) {
     checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
+    checkDevice(descriptor, imports, device, stream);
+    Mappings.Key key = Mappings.Key.ofPlain(descriptor, device);
+    return open(imports, key, new MappingSource.Plain(device), descriptor, stream, faces, null);
+  }
+
+  /** A buffer of pages of an elastic pool. */
+  public static Face pages(
+      BufferDescriptor descriptor,
+      PageFiles files,
+      Mappings imports,
+      Device device,
+      OpenStream stream,
+      Faces faces) {
+    checkKind(descriptor, BufferDescriptor.Kind.PAGES);
+    checkDevice(descriptor, imports, device, stream);
+    files.checkOpen();
+    long most = device.session().mostMemory();
+    if (files.allBytes() > most) {
+      throw new IllegalArgumentException(
+          "pages: %d bytes (expected: what fits a device, which has %d)"
+              .formatted(files.allBytes(), most));
+    }
+    ImportedPages.Pages pages = imports.pages.use(files);
+    try {
+      ImportedPages.PageMapping mapping = new ImportedPages.PageMapping(device, pages);
+      Mappings.Key key = new Mappings.Key(device.id(), pages.key, null);
+      MappingSource source = new MappingSource.OfPages(device, pages, mapping);
+      return open(imports, key, source, descriptor, stream, faces, null);
+    } finally {
+      pages.release();
+    }
+  }
+
+  private static void checkDevice(
+      BufferDescriptor descriptor, Mappings imports, Device device, OpenStream stream) {
     Session session = device.session();
     if (descriptor.process().equals(imports.process)) {
       throw new IllegalArgumentException(
@@ -62,8 +99,6 @@ public final class Importer {
       throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));
     }
     session.leaks().drain();
-    Mappings.Key key = Mappings.Key.ofPlain(descriptor, device);
-    return open(imports, key, new MappingSource.Plain(device), descriptor, stream, faces, null);
   }
 
   private static Face open(
@@ -125,6 +160,7 @@ public final class Importer {
             case DEVICE_POOL -> "DeviceMemoryResource.importBuffer takes it";
             case HOST_POOL -> "PinnedMemoryResource.importBuffer takes it";
             case PLAIN -> "CudaDevice.importBuffer takes it";
+            case PAGES -> "CudaDevice.importBuffer takes the PageHandles that it comes with";
           };
       throw new IllegalArgumentException(
           "descriptor: kind %s (expected: %s); %s".formatted(descriptor.kind(), expected, taker));

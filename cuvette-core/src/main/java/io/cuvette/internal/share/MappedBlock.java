@@ -6,6 +6,7 @@ import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.block.PlainExport;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
@@ -85,6 +86,9 @@ public final class MappedBlock extends Block {
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */
   @Override
   public BufferDescriptor descriptor(Memory part) {
+    if (descriptor.kind() == BufferDescriptor.Kind.PAGES) {
+      throw PlainExport.cannot(part, "it was imported by PageHandles, which can be sent on");
+    }
     return new BufferDescriptor(
         descriptor.kind(),
         part.address() - memory.address(),

@@ -189,8 +189,8 @@ public final class Mapping {
     behind.removeIf(stream -> stream.session.isClosed());
     if (source != null && !source.isStreamOrdered()) {
       awaitUses(home);
-      CudaDriver driver = home.session.driver();
-      each(one -> driver.sharing().ipcCloseMemHandle(key.device(), one)); // where it was opened
+      MappingSource from = source;
+      each(one -> from.discard(home.session.driver(), one));
       over(null);
     } else if (home.session.isClosed()) {
       awaitUses(home);

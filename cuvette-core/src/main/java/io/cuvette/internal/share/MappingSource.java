@@ -1,11 +1,13 @@
 package io.cuvette.internal.share;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.ImportedPool;
+import io.cuvette.internal.paged.ImportedPages;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +36,13 @@ public sealed interface MappingSource {
   /** Maps memory of another process. */
   long map(byte[] handle);
 
+  /** Unmaps what no stream uses any more, by a driver whose Cuda is open. */
+  void discard(CudaDriver driver, long address);
+
   /** Unmaps what was just mapped and never used. */
-  void discard(long address);
+  default void discard(long address) {
+    discard(device().session().driver(), address);
+  }
 
   /**
    * Checks that an address which the driver gave is not of memory that this process has itself.
@@ -80,8 +87,8 @@ public sealed interface MappingSource {
     }
 
     @Override
-    public void discard(long address) {
-      device.session().driver().memory().memFree(device.id(), address);
+    public void discard(CudaDriver driver, long address) {
+      driver.memory().memFree(device.id(), address);
     }
 
     @Override
@@ -128,8 +135,8 @@ public sealed interface MappingSource {
     }
 
     @Override
-    public void discard(long address) {
-      device.session().driver().sharing().ipcCloseMemHandle(device.id(), address);
+    public void discard(CudaDriver driver, long address) {
+      driver.sharing().ipcCloseMemHandle(device.id(), address);
     }
 
     @Override
@@ -140,6 +147,65 @@ public sealed interface MappingSource {
     @Override
     public boolean isStreamOrdered() {
       return false;
+    }
+  }
+
+  /** Pages of an elastic pool (cuMemImportFromShareableHandle). */
+  record OfPages(Device device, ImportedPages.Pages pages, ImportedPages.PageMapping mapping)
+      implements MappingSource {
+    @Override
+    public Object identity() {
+      return pages;
+    }
+
+    @Override
+    public boolean deniesAccess(Device other) {
+      return other != device;
+    }
+
+    @Override
+    public void hold() {
+      pages.hold();
+    }
+
+    @Override
+    public void release(@Nullable DriverStream freedOn) {
+      pages.release();
+    }
+
+    @Override
+    public long map(byte[] handle) {
+      return mapping.map();
+    }
+
+    @Override
+    public void discard(CudaDriver driver, long address) {
+      mapping.unmap(driver.virtual());
+    }
+
+    @Override
+    public void checkForeign(long address) {
+      // The addresses are new.
+    }
+
+    @Override
+    public boolean isStreamOrdered() {
+      return false;
+    }
+
+    @Override
+    public long bytesAt(long address) {
+      return pages.bytes();
+    }
+
+    @Override
+    public boolean isHostMemory(long address) {
+      return false;
+    }
+
+    @Override
+    public CudaException explained(CudaException e) {
+      return e;
     }
   }
 

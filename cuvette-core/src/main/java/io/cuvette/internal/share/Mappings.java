@@ -7,6 +7,7 @@ import io.cuvette.internal.base.BargingLock;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.OneByOne;
 import io.cuvette.internal.driverpool.MappingOrder;
+import io.cuvette.internal.paged.ImportedPages;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
 import io.cuvette.internal.session.Session;
@@ -42,6 +43,10 @@ public final class Mappings implements MappingOrder {
   private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private final Map<Key, Mapping> known = new HashMap<>();
+
+  /** What memory is known by that comes page by page. */
+  final ImportedPages pages = new ImportedPages();
+
   private final MappedPlaces places = new MappedPlaces();
 
   /**

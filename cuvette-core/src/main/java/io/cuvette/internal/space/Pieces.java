@@ -189,7 +189,7 @@ public final class Pieces {
   }
 
   /** Where the piece begins that an address is in. */
-  long startOf(long address) {
+  public long startOf(long address) {
     int page = page(address);
     while (page > 0 && bytesAt(address(page)) == 0) {
       page--;

@@ -11,10 +11,13 @@ import io.cuvette.CudaDevice;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryResource;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -60,6 +63,27 @@ class SharingGuideTest {
       try (PinnedMemoryResource mapped = PinnedMemoryResource.fromAllocationHandle(there, handle);
           PinnedBuffer theirs = mapped.importBuffer(descriptor)) {
         assertThat(theirs.segment().get(ValueLayout.JAVA_INT, 0)).isEqualTo(42);
+      }
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void pages_areImportedInOneRange(Subject subject) {
+    Cuda cuda = subject.cuda();
+    CudaDevice there = subject.open(options -> options).device(0);
+    var exportable = ElasticPoolOptions.DEFAULTS.withExportable(true);
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, exportable);
+        Buffer buffer = pool.allocate(5 << 20);
+        PageHandles handles = pool.export(buffer)) { // channel.send(handles)
+      buffer.fill((byte) 5);
+      cuda.currentDevice().synchronize();
+      assertThat(handles.pageBytes()).isEqualTo(6 << 20); // three pages of 2 MiB
+
+      // in the other process, with channel.receivePageHandles(timeout)
+      try (DeviceBuffer theirs = there.importBuffer(handles, there.nullStream())) {
+        byte[] bytes = new byte[5 << 20];
+        theirs.copyTo(MemorySegment.ofArray(bytes));
+        assertThat(bytes).containsOnly(5);
       }
     }
   }

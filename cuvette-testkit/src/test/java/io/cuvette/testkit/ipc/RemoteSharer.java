@@ -3,6 +3,7 @@ package io.cuvette.testkit.ipc;
 import io.cuvette.AllocationHandle;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.EventDescriptor;
+import io.cuvette.PageHandles;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.PeerJvm;
 import io.cuvette.testkit.support.Peers;
@@ -67,6 +68,20 @@ final class RemoteSharer implements AutoCloseable {
   AllocationHandle exportPool(String name) {
     ask("sendPool", name);
     return jvm.channel().receiveAllocationHandle(PATIENCE);
+  }
+
+  /** Gives it a buffer by its pages. */
+  void importPages(String name, PageHandles handles) {
+    jvm.channel().send(handles);
+    ask("receivePages", name);
+  }
+
+  /** Takes pages of it. */
+  PageHandles exportPages(String pool, String buffer) {
+    tell("sendPages", pool, buffer); // more than the socket may hold
+    PageHandles handles = jvm.channel().receivePageHandles(PATIENCE);
+    String _ = answer();
+    return handles;
   }
 
   BufferDescriptor descriptor(String buffer) {

@@ -9,9 +9,11 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DriverPoolResource;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
 import io.cuvette.MemoryResource;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.support.Bytes;
@@ -67,6 +69,21 @@ public final class Sharer implements PeerProgram {
         CudaDevice device = cuda.device(Integer.parseInt(rest[0]));
         try (AllocationHandle handle = peer.channel().receiveAllocationHandle(PATIENCE)) {
           yield put(name, DeviceMemoryResource.fromAllocationHandle(device, handle));
+        }
+      }
+      case "elastic" -> put(name, new ElasticMemoryPool(cuda, ElasticSharingTest.EXPORTABLE));
+      case "allocateElastic" ->
+          put(name, thing(rest[0], ElasticMemoryPool.class).allocate(Long.parseLong(rest[1])));
+      case "sendPages" -> {
+        Buffer exported = thing(rest[0], Buffer.class);
+        try (PageHandles handles = thing(name, ElasticMemoryPool.class).export(exported)) {
+          peer.channel().send(handles);
+        }
+        yield "";
+      }
+      case "receivePages" -> {
+        try (PageHandles handles = peer.channel().receivePageHandles(PATIENCE)) {
+          yield put(name, device(cuda).importBuffer(handles, cuda.currentStream()));
         }
       }
       case "deviceOf" -> thing(name, Buffer.class).device().id();

@@ -11,9 +11,11 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
 import io.cuvette.MemoryResource;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -39,6 +41,7 @@ class SharingUnderFaultsTest extends TwoProcesses {
     SweepReport report =
         FaultSweeps.onSimulator("devices=2")
             .recoveringFrom(OUT_OF_MEMORY, "memAllocFromPoolAsync", "memAllocAsync")
+            .recoveringFrom(OUT_OF_MEMORY, "memAddressReserve", "memCreate", "memMap")
             // What these answer so is no failure of the driver, but what memory or device is.
             .allowing(INVALID_VALUE, IllegalStateException.class)
             // Asked for once more where it counts, or only to explain.
@@ -77,6 +80,40 @@ class SharingUnderFaultsTest extends TwoProcesses {
         event.synchronize();
       }
     });
+  }
+
+  @Test
+  void exporterOfPagesWhoseCallsFail_leavesNothing() throws InterruptedException {
+    sweep(cuda -> {
+      try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, ElasticSharingTest.EXPORTABLE);
+          Buffer buffer = pool.allocate(5 * MIB);
+          PageHandles handles = pool.export(buffer);
+          PageHandles again = pool.export(buffer.slice(0, UNEVEN))) {
+        assertThat(handles.pageBytes()).isGreaterThanOrEqualTo(5 * MIB);
+        assertThat(again.pages()).isPositive();
+        buffer.fill((byte) 1);
+      }
+    });
+  }
+
+  @Test
+  void importerOfPagesWhoseCallsFail_leavesNothing() throws InterruptedException {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(exporter, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB);
+        PageHandles handles = pool.export(buffer)) {
+      sweep(cuda -> {
+        try (CudaStream one = cuda.device(0).createStream();
+            CudaStream two = cuda.device(0).createStream();
+            DeviceBuffer first = cuda.device(0).importBuffer(handles, one);
+            DeviceBuffer again = cuda.device(0).importBuffer(handles, two);
+            DeviceBuffer far = cuda.device(1).importBuffer(handles, cuda.device(1).nullStream())) {
+          first.fill((byte) 1, one);
+          two.waitFor(one);
+          again.fill((byte) 2, two);
+          assertThat(far.isMapped()).isTrue();
+        }
+      });
+    }
   }
 
   @Test

@@ -67,6 +67,10 @@ abstract class TwoProcesses {
     assertThat(OpenFiles.count()).as("descriptors").isLessThanOrEqualTo(before);
   }
 
+  SimulatedDriver importerDriver() {
+    return importerDriver;
+  }
+
   CudaDevice here() {
     return exporter.device(0);
   }

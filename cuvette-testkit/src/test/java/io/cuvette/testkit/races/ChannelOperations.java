@@ -3,6 +3,7 @@ package io.cuvette.testkit.races;
 import io.cuvette.AllocationHandle;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
+import io.cuvette.PageHandles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.ref.Reference;
@@ -64,6 +65,15 @@ final class ChannelOperations {
             "send(EventDescriptor)",
             _ -> {},
             channel -> channel.send(Exporter.ONE.event.descriptor())));
+    all.add(
+        channel(
+            "send(PageHandles)",
+            _ -> {},
+            channel -> {
+              try (PageHandles handles = Exporter.ONE.pages()) {
+                channel.send(handles);
+              }
+            }));
   }
 
   private static void addReceives(List<Operation> all) {
@@ -91,6 +101,15 @@ final class ChannelOperations {
             "receiveEventDescriptor(Duration)",
             theirs -> theirs.send(Exporter.ONE.event.descriptor()),
             channel -> channel.receiveEventDescriptor(PATIENCE)));
+    all.add(
+        channel(
+            "receivePageHandles(Duration)",
+            theirs -> {
+              try (PageHandles handles = Exporter.ONE.pages()) {
+                theirs.send(handles);
+              }
+            },
+            channel -> channel.receivePageHandles(PATIENCE).close()));
   }
 
   private static Operation channel(

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.races;
 
+import io.cuvette.Buffer;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryHook;
@@ -28,6 +29,15 @@ final class ElasticOperations {
         onStage(
             "allocate(long, CudaStream)",
             (pool, s) -> pool.allocate(Stage.BYTES, s.device.nullStream()).close()),
+        Operation.simulated(
+            "ElasticMemoryPool.export(Buffer)",
+            stage -> {
+              var options = ElasticPoolOptions.DEFAULTS.withExportable(true);
+              ElasticMemoryPool pool =
+                  stage.ended(Closer.POOL, new ElasticMemoryPool(stage.cuda, options));
+              Buffer buffer = stage.ended(Closer.BUFFER, pool.allocate(Stage.BYTES));
+              return () -> pool.export(buffer).close();
+            }),
         of("freeAllBlocks()", ElasticMemoryPool::freeAllBlocks),
         onStage("freeAllBlocks(CudaDevice)", (pool, s) -> pool.freeAllBlocks(s.device)),
         of("trim(long)", pool -> pool.trim(0)),

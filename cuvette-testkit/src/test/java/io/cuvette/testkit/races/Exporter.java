@@ -6,7 +6,10 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryResource;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -26,7 +29,14 @@ final class Exporter {
   final Buffer deviceBuffer = device.allocate(Stage.BYTES);
   final PinnedBuffer pinnedBuffer = pinned.allocate(Stage.BYTES);
   final Buffer plain = MemoryResource.direct().allocate(Stage.BYTES, cuda.currentStream());
+  final ElasticMemoryPool elastic =
+      new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS.withExportable(true));
+  final Buffer elasticBuffer = elastic.allocate(Stage.BYTES);
   final CudaEvent event = cuda.device(0).createEvent(BufferOperations.interprocess());
+
+  PageHandles pages() {
+    return elastic.export(elasticBuffer);
+  }
 
   private Exporter() {
     event.record();

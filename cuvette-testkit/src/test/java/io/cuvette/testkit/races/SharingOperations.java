@@ -5,6 +5,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.DriverPoolResource;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedMemoryResource;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +21,7 @@ final class SharingOperations {
     List<Operation> all = new ArrayList<>();
     addHandles(all);
     addPlain(all);
+    addPages(all);
     addDevice(all);
     addPinned(all);
     return all;
@@ -51,6 +53,24 @@ final class SharingOperations {
 
   private static AllocationHandle theirs(Stage stage) {
     return stage.ended(Closer.SHARED, Exporter.ONE.device.allocationHandle().duplicate());
+  }
+
+  private static void addPages(List<Operation> all) {
+    all.add(
+        Operation.simulated(
+            "CudaDevice.importBuffer(PageHandles, CudaStream)",
+            stage -> {
+              PageHandles handles = stage.ended(Closer.SHARED, Exporter.ONE.pages());
+              CudaStream stream = stage.stream();
+              return () -> stage.device.importBuffer(handles, stream).close();
+            }));
+    all.add(
+        Operation.simulated(
+            "PageHandles.close()",
+            stage -> {
+              PageHandles handles = stage.ended(Closer.SHARED, Exporter.ONE.pages());
+              return handles::close;
+            }));
   }
 
   private static void addPlain(List<Operation> all) {

@@ -135,7 +135,14 @@ public final class KnownBlock {
   /** Notes that other memory will be where bytes of it are. */
   void emptied(long from, long count) {
     if (contents != null) {
-      contents.forget(from, count);
+      contents.replace(from, count);
+    }
+  }
+
+  /** Others may write bytes of it from now on, until other memory is there. */
+  void share(long from, long count) {
+    if (contents != null) {
+      contents.share(from, count);
     }
   }
 

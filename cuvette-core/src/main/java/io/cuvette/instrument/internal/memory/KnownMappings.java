@@ -38,6 +38,9 @@ public final class KnownMappings {
   /** Handles of memory in which something may be written already. */
   private final Set<Long> used = new HashSet<>();
 
+  /** Handles of memory that other processes may write. */
+  private final Set<Long> shared = new HashSet<>();
+
   KnownMappings(BlockLedger blocks, HappensBefore order) {
     this.blocks = blocks;
     this.order = order;
@@ -50,9 +53,13 @@ public final class KnownMappings {
     final CallTrace site;
     private final Map<Integer, Integer> access = new HashMap<>();
 
-    Mapping(long address, long bytes, CallTrace site) {
+    /** The last one that is known of the memory. */
+    private long handle;
+
+    Mapping(long address, long bytes, long handle, CallTrace site) {
       this.address = address;
       this.bytes = bytes;
+      this.handle = handle;
       this.site = site;
     }
 
@@ -73,21 +80,45 @@ public final class KnownMappings {
   /** Notes memory that is new: nothing is in it yet. */
   public void created(long handle) {
     used.remove(handle);
+    shared.remove(handle);
   }
 
   /** Notes memory that is mapped. */
   public void mapped(long address, long bytes, long handle, CallTrace here) {
-    KnownBlock block = blocks.liveAround(address);
+    Mapping mapping = new Mapping(address, bytes, handle, here);
     unmapped.clear(address, bytes);
-    live.put(address, new Mapping(address, bytes, here));
-    if (!used.add(handle) && block != null) {
-      block.written(address, bytes);
+    live.put(address, mapping);
+    if (!used.add(handle)) {
+      written(mapping);
     }
   }
 
-  /** Notes memory that others may have written. */
-  public void known(long handle) {
+  private void written(Mapping mapping) {
+    KnownBlock block = blocks.liveAround(mapping.address);
+    if (block == null) {
+      return;
+    }
+    if (shared.contains(mapping.handle)) {
+      block.share(mapping.address, mapping.bytes);
+    } else {
+      block.written(mapping.address, mapping.bytes);
+    }
+  }
+
+  /** Notes one more handle of the memory that is mapped at an address. */
+  public void retained(long address, long handle) {
     used.add(handle);
+    Mapping mapping = around(address);
+    if (mapping != null) {
+      mapping.handle = handle;
+    }
+  }
+
+  /** Notes memory that other processes may write from now on, wherever it is mapped. */
+  public void shared(long handle) {
+    used.add(handle);
+    shared.add(handle);
+    live.values().stream().filter(mapping -> mapping.handle == handle).forEach(this::written);
   }
 
   /** Whether a range may be unmapped: something is there, which no work uses. */
@@ -135,10 +166,7 @@ public final class KnownMappings {
     for (Mapping mapping : mappings) {
       unmapped.clear(mapping.address, mapping.bytes);
       live.put(mapping.address, mapping);
-      KnownBlock block = blocks.liveAround(mapping.address);
-      if (block != null) {
-        block.written(mapping.address, mapping.bytes);
-      }
+      written(mapping);
     }
   }
 

@@ -99,13 +99,10 @@ public final class SanitizerVirtual implements VirtualCalls {
   @Override
   public long memRetainAllocationHandle(long address) {
     CallTrace site = CallTrace.of("memRetainAllocationHandle", "address", address);
-    return held(calls.memRetainAllocationHandle(address), site);
-  }
-
-  private long held(long handle, CallTrace site) {
+    long handle = calls.memRetainAllocationHandle(address);
     core.check(_ -> {
       allocations().addOnceMore(handle, true, site);
-      core.memory.mappings.known(handle);
+      core.memory.mappings.retained(address, handle);
     });
     return handle;
   }
@@ -120,13 +117,21 @@ public final class SanitizerVirtual implements VirtualCalls {
   @Override
   public int memExportToShareableHandle(long handle) {
     CallTrace site = CallTrace.passing("memExportToShareableHandle", "handle", handle);
-    core.check(findings -> allocations().use(handle, site, findings));
+    core.check(findings -> {
+      allocations().use(handle, site, findings);
+      core.memory.mappings.shared(handle);
+    });
     return calls.memExportToShareableHandle(handle);
   }
 
   @Override
   public long memImportFromShareableHandle(int descriptor) {
     CallTrace site = CallTrace.of("memImportFromShareableHandle", "descriptor", descriptor);
-    return held(calls.memImportFromShareableHandle(descriptor), site);
+    long handle = calls.memImportFromShareableHandle(descriptor);
+    core.check(_ -> {
+      allocations().addOnceMore(handle, true, site);
+      core.memory.mappings.shared(handle);
+    });
+    return handle;
   }
 }

@@ -20,7 +20,9 @@ import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.share.SharedAllocation;
 import io.cuvette.sim.internal.share.SharedFile;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -175,10 +177,12 @@ public final class SimVirtualCalls implements VirtualCalls {
   public void memUnmap(long address, long bytes) {
     run(
         () -> {
+          Set<PhysicalMemory> all = new LinkedHashSet<>(); // one may be mapped twice
           for (MappedPiece piece : machine.virtual.unmap(address, bytes)) {
             machine.spend(SimCosts.UNMAP);
-            endIfUnused(piece.memory);
+            all.add(piece.memory);
           }
+          all.forEach(this::endIfUnused);
         },
         () -> "cuMemUnmap(address=0x%x, bytes=%d)".formatted(address, bytes));
   }

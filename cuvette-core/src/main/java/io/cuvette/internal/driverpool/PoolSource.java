@@ -1,7 +1,6 @@
-package io.cuvette.internal.share;
+package io.cuvette.internal.driverpool;
 
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.driverpool.DriverPool;
 import org.jspecify.annotations.Nullable;
 
 /**

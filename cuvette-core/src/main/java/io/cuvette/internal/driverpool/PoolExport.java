@@ -1,4 +1,4 @@
-package io.cuvette.internal.share;
+package io.cuvette.internal.driverpool;
 
 import io.cuvette.BufferDescriptor;
 import io.cuvette.DeviceAttribute;
@@ -9,11 +9,6 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.channel.PoolHandle;
-import io.cuvette.internal.driverpool.DriverPool;
-import io.cuvette.internal.driverpool.DriverPools;
-import io.cuvette.internal.driverpool.ImportedPool;
-import io.cuvette.internal.driverpool.MadePool;
-import io.cuvette.internal.driverpool.PoolOrigin;
 import io.cuvette.internal.session.Device;
 import java.util.UUID;
 import java.util.function.Function;

@@ -1,0 +1,281 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.BufferDescriptor;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
+import io.cuvette.PageHandles;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Buffers of an elastic pool, from one process to another. */
+class ElasticSharingTest extends TwoProcesses {
+  static final ElasticPoolOptions EXPORTABLE = ElasticPoolOptions.DEFAULTS.withExportable(true);
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  private ElasticMemoryPool pool() {
+    return new ElasticMemoryPool(exporter, EXPORTABLE);
+  }
+
+  private DeviceBuffer imported(PageHandles handles) {
+    return there().importBuffer(handles, there().nullStream());
+  }
+
+  /** Bytes that are mapped or allocated on the importer's device. */
+  private long usedThere() {
+    return there().memoryInfo().totalBytes() - there().memoryInfo().freeBytes();
+  }
+
+  @Test
+  void part_isSharedInBothDirections_afterItsHandlesAreClosed() {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(5 * MIB)) {
+      byte[] all = pattern(5 * MIB, 1);
+      put(ours, all);
+      DeviceBuffer theirs;
+      try (PageHandles handles = pool.export(ours.slice(3 * MIB - 7, MIB))) {
+        assertThat(handles.descriptor().kind()).isEqualTo(BufferDescriptor.Kind.PAGES);
+        assertThat(handles.descriptor().offset()).isEqualTo(MIB - 7);
+        assertThat(handles.pageBytes()).as("no more than is needed").isEqualTo(2 * MIB);
+        theirs = imported(handles);
+      }
+      assertThat(theirs.isMapped()).isTrue();
+      assertThat(bytes(theirs))
+          .isEqualTo(Arrays.copyOfRange(all, (int) (3 * MIB - 7), (int) (4 * MIB - 7)));
+      theirs.fill((byte) 9);
+      assertThat(bytes(ours.slice(3 * MIB - 7, MIB))).containsOnly(9);
+      assertThatThrownBy(theirs::descriptor)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("PageHandles");
+      theirs.close();
+    }
+  }
+
+  @Test
+  void manyPages_areOneRange_ofTheirSize(@TempDir Path folder) throws Exception {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(100 * MIB);
+        IpcListener listener = IpcListener.open(folder.resolve("socket"));
+        IpcChannel sender = IpcChannel.connect(folder.resolve("socket"), PATIENCE);
+        IpcChannel receiver = listener.accept(PATIENCE);
+        PageHandles handles = pool.export(ours)) {
+      put(ours.slice(99 * MIB), pattern(MIB, 2));
+      assertThat(handles.pages()).as("more than a message of the system has").isGreaterThan(16);
+      long before = usedThere();
+      for (int round = 0; round < 3; round++) {
+        sender.send(handles);
+        sender.send(new byte[] {1});
+        try (PageHandles came = receiver.receivePageHandles(PATIENCE);
+            DeviceBuffer theirs = imported(came)) {
+          assertThat(came.pages()).isEqualTo(handles.pages());
+          assertThat(came.pageBytes()).isEqualTo(100 * MIB);
+          assertThat(bytes(theirs.slice(99 * MIB))).isEqualTo(pattern(MIB, 2));
+          assertThat(importerReport()).contains("1 reserved ranges");
+        }
+        receiver.receiveMessage(PATIENCE).close();
+        assertThat(usedThere()).isEqualTo(before);
+      }
+    }
+  }
+
+  private String importerReport() {
+    return importerDriver().report().toString();
+  }
+
+  @Test
+  void imports_areMappedOnce_whateverHandlesTheyCameBy_fromManyThreads() throws Exception {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(5 * MIB);
+        PageHandles one = pool.export(ours);
+        PageHandles two = pool.export(ours);
+        ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      for (int round = 0; round < 20; round++) {
+        List<Future<DeviceBuffer>> all = new ArrayList<>();
+        for (int i = 0; i < 16; i++) {
+          PageHandles handles = i % 2 == 0 ? one : two;
+          all.add(threads.submit(() -> imported(handles)));
+        }
+        long address = all.getFirst().get().address();
+        for (Future<DeviceBuffer> each : all) {
+          assertThat(each.get().address()).isEqualTo(address);
+        }
+        List<Future<?>> ends = new ArrayList<>();
+        for (Future<DeviceBuffer> each : all) {
+          DeviceBuffer buffer = each.get();
+          ends.add(threads.submit(buffer::close));
+        }
+        for (Future<?> end : ends) {
+          end.get();
+        }
+        assertThat(importer.device(0).memoryInfo().freeBytes()).isEqualTo(256 * MIB);
+      }
+    }
+  }
+
+  @Test
+  void lastClose_waitsForTheWorkOfAll() {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(4096);
+        PageHandles handles = pool.export(ours);
+        CudaStream one = there().createStream();
+        CudaStream two = there().createStream()) {
+      DeviceBuffer first = there().importBuffer(handles, one);
+      DeviceBuffer second = there().importBuffer(handles, two);
+      first.fill((byte) 1, one);
+      first.close();
+      second.fill((byte) 2, two);
+      second.close();
+      assertThat(one.isDone()).isTrue();
+      assertThat(two.isDone()).isTrue();
+      assertThat(bytes(ours)).containsOnly(2);
+    }
+  }
+
+  @Test
+  void exporterThatFreesFirst_leavesTheMemoryToImporters_andReusesOrReleasesItsOwn() {
+    try (ElasticMemoryPool pool = pool()) {
+      Buffer ours = pool.allocate(4 * MIB);
+      ours.fill((byte) 1);
+      DeviceBuffer theirs;
+      try (PageHandles handles = pool.export(ours)) {
+        theirs = imported(handles);
+      }
+      here().synchronize();
+      ours.close();
+      try (Buffer next = pool.allocate(4 * MIB)) { // as every pool does: nobody keeps it
+        next.fill((byte) 2);
+        assertThat(bytes(theirs)).containsOnly(2);
+      }
+      here().synchronize();
+      assertThat(pool.freeAllBlocks()).isEqualTo(4 * MIB);
+      pool.assertConsistent();
+      try (Buffer other = pool.allocate(4 * MIB)) { // new memory, maybe at the same address
+        other.fill((byte) 3);
+        assertThat(bytes(theirs)).as("the importer's alone").containsOnly(2);
+        theirs.fill((byte) 4);
+        assertThat(bytes(other)).containsOnly(3);
+        try (PageHandles again = pool.export(other);
+            DeviceBuffer new2 = imported(again)) {
+          assertThat(bytes(new2)).as("of the new memory").containsOnly(3);
+          assertThat(new2.address()).isNotEqualTo(theirs.address());
+        }
+      }
+      theirs.close();
+      assertThat(there().memoryInfo().freeBytes()).isEqualTo(256 * MIB);
+    }
+  }
+
+  @Test
+  void openHandles_keepTheMemoryOfReleasedPages_andNothingElseDoes() {
+    try (ElasticMemoryPool pool = pool()) {
+      Buffer ours = pool.allocate(4 * MIB);
+      ours.fill((byte) 1);
+      PageHandles handles = pool.export(ours);
+      pool.export(ours).close();
+      here().synchronize();
+      ours.close();
+      assertThat(pool.freeAllBlocks()).isEqualTo(4 * MIB);
+      assertThat(pool.totalBytes()).isZero();
+      try (handles;
+          DeviceBuffer late = imported(handles)) { // an import in flight
+        assertThat(bytes(late)).containsOnly(1);
+      }
+    }
+  }
+
+  @Test
+  void whatCannotBeExported_isOneErrorBeforeTheDriver() {
+    try (ElasticMemoryPool pool = pool();
+        ElasticMemoryPool other = pool();
+        ElasticMemoryPool closedToOthers = new ElasticMemoryPool(exporter);
+        Buffer ours = pool.allocate(100);
+        Buffer empty = pool.allocate(0);
+        Buffer alone = closedToOthers.allocate(100);
+        Buffer plain = exporter.defaultMemoryPool().allocate(100)) {
+      assertThatThrownBy(() -> closedToOthers.export(alone))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("ElasticPoolOptions.exportable");
+      for (Buffer wrong : List.of(alone, plain)) {
+        assertThatThrownBy(() -> pool.export(wrong))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("is not of");
+      }
+      assertThatThrownBy(() -> other.export(ours)).hasMessageContaining("is not of");
+      for (Buffer nothing : List.of(empty, ours.slice(1, 0))) {
+        assertThatThrownBy(() -> pool.export(nothing))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("an empty buffer has no memory");
+      }
+      assertThatThrownBy(ours::descriptor).hasMessageContaining("ElasticMemoryPool.export");
+      assertThatThrownBy(alone::descriptor).hasMessageContaining("ElasticPoolOptions.exportable");
+      Buffer wrapped = exporter.wrap(ours.address(), 100, ours);
+      assertThatThrownBy(wrapped::descriptor)
+          .as("the driver is asked, a legacy handle is not tried")
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("ElasticMemoryPool.export");
+      Buffer closed = pool.allocate(100);
+      closed.close();
+      assertThatThrownBy(() -> pool.export(closed))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("is closed");
+    }
+    try (Cuda without = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:virtualMemory=false"))) {
+      assertThatThrownBy(() -> new ElasticMemoryPool(without, EXPORTABLE))
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessageContaining("MemoryPool");
+    }
+  }
+
+  @Test
+  void whatCannotBeImported_isOneErrorBeforeAnythingIsMapped() {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(100)) {
+      PageHandles handles = pool.export(ours);
+      assertThatThrownBy(() -> here().importBuffer(handles, here().nullStream()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("this very process");
+      assertThatThrownBy(() -> there().importBuffer(handles, here().nullStream()))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> there().importBuffer(handles, importer.device(1).nullStream()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("expected: a stream of");
+      assertThatThrownBy(() -> there().importBuffer(handles.descriptor()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("PageHandles");
+      handles.close();
+      assertThatThrownBy(() -> imported(handles))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("is closed");
+    }
+  }
+
+  @Test
+  void otherDeviceOfTheImporter_hasTheMemoryToo() {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(3 * MIB);
+        PageHandles handles = pool.export(ours);
+        DeviceBuffer near = imported(handles);
+        DeviceBuffer far =
+            importer.device(1).importBuffer(handles, importer.device(1).nullStream())) {
+      far.fill((byte) 6);
+      assertThat(bytes(near)).containsOnly(6);
+    }
+  }
+}
