@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.VirtualCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -81,6 +82,40 @@ class FfmFailuresTest {
       fails("cuProfilerStart(device=1)", () -> driver.devices().profilerStart(1));
       fails("cuProfilerStop(device=1)", () -> driver.devices().profilerStop(1));
       fails("cuMemGetInfo(device=1)", () -> driver.devices().memGetInfo(1));
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfVirtualMemory() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      VirtualCalls calls = driver.virtual();
+      fails(
+          "cuMemAddressReserve(bytes=8, alignment=4, address=0xab)",
+          () -> calls.memAddressReserve(8, 4, 0xab));
+      fails("cuMemAddressFree(address=0xab, bytes=8)", () -> calls.memAddressFree(0xab, 8));
+      fails(
+          "cuMemMap(address=0xab, bytes=8, offset=4, handle=0x9)",
+          () -> calls.memMap(0xab, 8, 4, 9));
+      fails("cuMemUnmap(address=0xab, bytes=8)", () -> calls.memUnmap(0xab, 8));
+      fails(
+          "cuMemSetAccess(address=0xab, bytes=8, locationType=1, locationIds=[0], access=[3])",
+          () -> calls.memSetAccess(0xab, 8, 1, new int[] {0}, 3));
+      fails(
+          "cuMemGetAccess(address=0xab, locationType=1, locationId=0)",
+          () -> calls.memGetAccess(0xab, 1, 0));
+      fails("cuMemRelease(handle=0x9)", () -> calls.memRelease(9));
+      fails(
+          "cuMemRetainAllocationHandle(address=0xab)", () -> calls.memRetainAllocationHandle(0xab));
+      fails(
+          "cuMemGetAllocationPropertiesFromHandle(handle=0x9)",
+          () -> calls.memGetAllocationPropertiesFromHandle(9));
+      fails("cuMemExportToShareableHandle(handle=0x9)", () -> calls.memExportToShareableHandle(9));
+      fails(
+          "cuMemImportFromShareableHandle(descriptor=9)",
+          () -> calls.memImportFromShareableHandle(9));
       check(library);
     }
   }

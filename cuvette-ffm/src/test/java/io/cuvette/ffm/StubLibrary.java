@@ -58,6 +58,7 @@ final class StubLibrary {
   static Path source(Path folder) throws IOException {
     copy("stub_pools.h", folder);
     copy("stub_ipc.h", folder);
+    copy("stub_virtual.h", folder);
     copy("stub_kernels.h", folder);
     copy("stub_graphs.h", folder);
     copy("stub_nodes.h", folder);

@@ -55,6 +55,20 @@ typedef struct {
   unsigned short usage;
   unsigned char reserved[54];
 } CUmemPoolProps;
+typedef unsigned long long CUmemGenericAllocationHandle;
+typedef int CUmemAllocationGranularity_flags;
+typedef struct {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+  void *win32HandleMetaData;
+  struct {
+    unsigned char compressionType;
+    unsigned char gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+} CUmemAllocationProp;
 typedef struct { unsigned char reserved[64]; } CUmemPoolPtrExportData;
 typedef struct { char reserved[64]; } CUipcMemHandle;
 typedef struct { char reserved[64]; } CUipcEventHandle;
@@ -341,6 +355,7 @@ static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advi
 
 #include "stub_pools.h"
 #include "stub_ipc.h"
+#include "stub_virtual.h"
 #include "stub_kernels.h"
 
 /* copies and fills */
@@ -638,14 +653,14 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK) GRAPH_FORMS(CHECK) NODE_FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) VIRTUAL_FORMS(CHECK) KERNEL_FORMS(CHECK) GRAPH_FORMS(CHECK) NODE_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) GRAPH_FORMS(FORM) NODE_FORMS(FORM)
+  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) VIRTUAL_FORMS(FORM) KERNEL_FORMS(FORM) GRAPH_FORMS(FORM) NODE_FORMS(FORM)
   WRONG_FORMS(WRONG_FORM)
 };
 #endif

@@ -9,6 +9,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.DescriptorCalls.Sameness;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemGranularity;
 import io.cuvette.driver.MemHandleType;
@@ -348,6 +349,39 @@ public abstract class DriverVirtualContract {
     driver.virtual().memRelease(imported);
     assertThat(read(driver, mapped.address)).isEqualTo((byte) 6);
     mapped.end();
+  }
+
+  /**
+   * Two descriptors of the same export are told to be of the same memory where the system compares,
+   * and those of other memory, or of another export, are not.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void descriptorsOfMemory_areToldApart(CudaDriver driver) {
+    DescriptorCalls descriptors = DescriptorCalls.find().orElse(null);
+    assumeTrue(descriptors != null, "no descriptors");
+    Mapped one = Mapped.of(driver, SHAREABLE, 1);
+    Mapped two = Mapped.of(driver, SHAREABLE, 1);
+    int ofOne = driver.virtual().memExportToShareableHandle(one.handle);
+    int ofTwo = driver.virtual().memExportToShareableHandle(two.handle);
+    int again = descriptors.duplicate(ofOne);
+    assertThat(descriptors.compare(ofOne, ofTwo)).isNotEqualTo(Sameness.SAME);
+    assertThat(descriptors.compare(ofOne, again)).isNotEqualTo(Sameness.OTHER);
+    descriptors.close(ofOne);
+    fill(driver, one.address, 5, one.bytes);
+    long imported = driver.virtual().memImportFromShareableHandle(again);
+    long there = two.address + 2 * two.bytes;
+    refused(() -> driver.virtual().memMap(there, 2 * one.bytes, 0, imported));
+    driver.virtual().memMap(there, one.bytes, 0, imported);
+    readWrite(driver, there, one.bytes);
+    assertThat(read(driver, there)).isEqualTo((byte) 5);
+    driver.virtual().memUnmap(there, one.bytes);
+    driver.virtual().memRelease(imported);
+    descriptors.close(again);
+    descriptors.close(ofTwo);
+    one.end();
+    two.end();
   }
 
   /**
