@@ -14,6 +14,9 @@ import io.cuvette.ElasticPoolOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.PageHandles;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.ScriptedDriver;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -126,6 +129,50 @@ class ElasticSharingTest extends TwoProcesses {
         }
         assertThat(importer.device(0).memoryInfo().freeBytes()).isEqualTo(256 * MIB);
       }
+    }
+  }
+
+  private static Cuda scripted(ScriptedDriver script) {
+    SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.parse("devices=2"));
+    return Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(below)));
+  }
+
+  @Test
+  void import_reservesTheBytesOfItsPages_andMapsThemOnce() {
+    ScriptedDriver script = new ScriptedDriver();
+    script.note("memAddressReserve", call -> "reserve " + call.number("bytes") / MIB);
+    script.note("memAddressFree", call -> "free " + call.number("bytes") / MIB);
+    script.note("memMap", call -> "map " + call.number("bytes") / MIB);
+    try (Cuda cuda = scripted(script);
+        ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(9 * MIB);
+        PageHandles all = pool.export(ours);
+        PageHandles part = pool.export(ours.slice(3 * MIB, 2 * MIB))) {
+      CudaStream stream = cuda.device(0).nullStream();
+      assertThat(part.pageBytes()).isEqualTo(4 * MIB);
+      DeviceBuffer first = cuda.device(0).importBuffer(part, stream);
+      DeviceBuffer second = cuda.device(0).importBuffer(part, stream);
+      assertThat(script.takeNotes()).containsExactly("reserve 4", "map 2", "map 2");
+      first.close();
+      assertThat(script.takeNotes()).isEmpty();
+      second.close();
+      assertThat(script.takeNotes()).containsExactly("free 4");
+      cuda.device(0).importBuffer(all, stream).close();
+      assertThat(script.takeNotes()).contains("reserve 10").endsWith("free 10");
+    }
+  }
+
+  @Test
+  void legacyHandle_isNotTried() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = scripted(script);
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, EXPORTABLE);
+        Buffer ours = pool.allocate(100);
+        Buffer wrapped = cuda.wrap(ours.address(), 100, ours)) {
+      assertThatThrownBy(ours::descriptor).hasMessageContaining("ElasticMemoryPool.export");
+      assertThatThrownBy(wrapped::descriptor).hasMessageContaining("ElasticMemoryPool.export");
+      assertThat(script.count("pointerGetAttribute")).isPositive();
+      assertThat(script.count("ipcGetMemHandle")).isZero();
     }
   }
 
