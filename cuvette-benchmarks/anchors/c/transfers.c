@@ -1,6 +1,7 @@
 /* Copies between the device and each kind of host memory, both ways, each waited for, in GB/s of 10^9 bytes: page-locked,
  * pageable (under the names of both kinds that the JVM has, heap and direct), a mapped file in the page cache, and rows that
- * lie apart, which go through one page-locked block. */
+ * lie apart, which go through one page-locked block. Then rows of 4 KiB with as much between them on the device, packed in
+ * page-locked memory, and as many copies of 4 KiB in one call. */
 #include "anchor.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -114,6 +115,100 @@ static void of_rows(size_t count) {
   CHECK(CU(cuMemFree)(device));
 }
 
+enum { PITCHED_BYTES = 4 * KIB, PITCH = 2 * PITCHED_BYTES };
+
+static CUDA_MEMCPY3D box(void* host, size_t bytes, int is_in) {
+  CUdeviceptr packed = (CUdeviceptr)(uintptr_t)host;
+  CUDA_MEMCPY3D copy = {0};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.WidthInBytes = PITCHED_BYTES;
+  copy.srcHeight = copy.dstHeight = copy.Height = bytes / PITCHED_BYTES;
+  copy.Depth = 1;
+  copy.srcDevice = is_in ? packed : device;
+  copy.dstDevice = is_in ? device : packed;
+  copy.srcPitch = is_in ? PITCHED_BYTES : PITCH;
+  copy.dstPitch = is_in ? PITCH : PITCHED_BYTES;
+  return copy;
+}
+
+static void box_in(void* host, size_t bytes) {
+  CUDA_MEMCPY3D copy = box(host, bytes, 1);
+  CHECK(CU(cuMemcpy3DAsync)(&copy, stream));
+  CHECK(finish(stream));
+}
+
+static void box_out(void* host, size_t bytes) {
+  CUDA_MEMCPY3D copy = box(host, bytes, 0);
+  CHECK(CU(cuMemcpy3DAsync)(&copy, stream));
+  CHECK(finish(stream));
+}
+
+#if CUDA_VERSION >= 12080
+static CUdeviceptr *device_parts, *host_parts;
+static size_t* sizes_of_parts;
+static void* batch;
+
+static void copy_batch(CUdeviceptr* to, CUdeviceptr* from, size_t bytes) {
+  CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+  size_t first = 0;
+#if CUDA_VERSION >= 13000
+  CHECK(((__typeof__(&cuMemcpyBatchAsync))batch)(to, from, sizes_of_parts, bytes / PITCHED_BYTES, &attributes, &first, 1,
+                                                 stream));
+#else
+  size_t failed;
+  CHECK(((__typeof__(&cuMemcpyBatchAsync))batch)(to, from, sizes_of_parts, bytes / PITCHED_BYTES, &attributes, &first, 1,
+                                                 &failed, stream));
+#endif
+  CHECK(finish(stream));
+}
+
+static void batch_in(void* unused, size_t bytes) {
+  (void)unused;
+  copy_batch(device_parts, host_parts, bytes);
+}
+
+static void batch_out(void* unused, size_t bytes) {
+  (void)unused;
+  copy_batch(host_parts, device_parts, bytes);
+}
+
+static void of_batch(char* host, const char* size, size_t count) {
+  size_t bytes = count * PITCHED_BYTES;
+  batch = dlsym(anchor_library, TEXT(cuMemcpyBatchAsync));
+  if (!batch) return;
+  device_parts = malloc(count * sizeof *device_parts);
+  host_parts = malloc(count * sizeof *host_parts);
+  sizes_of_parts = malloc(count * sizeof *sizes_of_parts);
+  for (size_t i = 0; i < count; i++) {
+    device_parts[i] = device + i * PITCH;
+    host_parts[i] = (CUdeviceptr)(uintptr_t)(host + i * PITCHED_BYTES);
+    sizes_of_parts[i] = PITCHED_BYTES;
+  }
+  emit("batch", "h2d", size, (double)bytes / best(batch_in, NULL, bytes));
+  emit("batch", "d2h", size, (double)bytes / best(batch_out, NULL, bytes));
+  free(device_parts);
+  free(host_parts);
+  free(sizes_of_parts);
+}
+#else
+static void of_batch(char* host, const char* size, size_t count) { (void)host, (void)size, (void)count; }
+#endif
+
+static void of_pitched(size_t count) {
+  size_t bytes = count * PITCHED_BYTES;
+  char size[32];
+  void* pinned;
+  snprintf(size, sizeof size, "%zux4KiB", count);
+  CHECK(CU(cuMemAlloc)(&device, count * PITCH));
+  CHECK(CU(cuMemHostAlloc)(&pinned, bytes, 0));
+  memset(pinned, 1, bytes);
+  emit("pitched", "h2d", size, (double)bytes / best(box_in, pinned, bytes));
+  emit("pitched", "d2h", size, (double)bytes / best(box_out, pinned, bytes));
+  of_batch(pinned, size, count);
+  CHECK(CU(cuMemFreeHost)(pinned));
+  CHECK(CU(cuMemFree)(device));
+}
+
 int main(void) {
   anchor_open();
   CHECK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
@@ -134,5 +229,7 @@ int main(void) {
   of_rows(1000);
   of_rows(100000);
   of_rows(1000000);
+  of_pitched(1000);
+  of_pitched(10000);
   return 0;
 }

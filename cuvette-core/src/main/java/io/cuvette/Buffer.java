@@ -1,7 +1,10 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.box.BoxTransfers;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Memory that a device can use. A buffer frees its memory when closed, in order of the stream it
@@ -206,6 +209,115 @@ public sealed interface Buffer extends AutoCloseable
    *     bytes that are copied
    */
   void copyTo(MemorySegment target, CudaStream stream);
+
+  /**
+   * Copies rows of another buffer to rows of this one and waits (cuMemcpy3DAsync). Between devices,
+   * and with a pitch of 2 GiB or more, they are queued row by row.
+   *
+   * @param source the buffer that is read
+   * @param box which bytes
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target
+   */
+  default void copyFrom(Buffer source, CopyBox box) {
+    Memory from = BufferBase.base(Objects.requireNonNull(source, "source")).memory();
+    BufferBase base = BufferBase.base(this);
+    BoxTransfers.copy(base.memory(), from, Objects.requireNonNull(box, "box"), base.current());
+  }
+
+  /**
+   * Copies rows of another buffer to rows of this one in order of a stream of either's device. In a
+   * capture it is one node of the graph, or one for each row.
+   *
+   * @param source the buffer that is read
+   * @param box which bytes
+   * @param stream the stream that the copy is queued in
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException if the stream is of a third device, or a byte is in a row of
+   *     the source and in one of the target
+   */
+  default void copyFrom(Buffer source, CopyBox box, CudaStream stream) {
+    Memory from = BufferBase.base(Objects.requireNonNull(source, "source")).memory();
+    Objects.requireNonNull(box, "box");
+    BoxTransfers.copyAsync(BufferBase.base(this).memory(), from, box, CudaStream.coreOf(stream));
+  }
+
+  /**
+   * Copies rows of a segment, on the heap or not, to rows of this buffer and waits. Rows that are
+   * not page-locked are packed into page-locked memory, as {@link #gatherFrom} does.
+   *
+   * @param source the segment that is read; of a confined arena, by this thread alone
+   * @param box which bytes
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target
+   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
+   *     mapped from has become shorter than it
+   */
+  default void copyFrom(MemorySegment source, CopyBox box) {
+    BufferBase base = BufferBase.base(this);
+    Objects.requireNonNull(source, "source");
+    Objects.requireNonNull(box, "box");
+    BoxTransfers.copyIn(base.memory(), source, box, base.current(), base.staging());
+  }
+
+  /**
+   * Copies rows of native memory to rows of this buffer in stream order. A segment of a {@link
+   * PinnedBuffer} or of {@link Cuda#registerHost} is read by the device; other memory goes through
+   * page-locked memory, and the call returns when it has been copied.
+   *
+   * @param source the segment that is read
+   * @param box which bytes
+   * @param stream the stream that the copy is queued in
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException for a heap segment, which the collector may move, or if a byte
+   *     is in a row of the source and in one of the target
+   * @throws IllegalStateException if memory that is not page-locked is to be captured into a graph
+   */
+  default void copyFrom(MemorySegment source, CopyBox box, CudaStream stream) {
+    BufferBase base = BufferBase.base(this);
+    Objects.requireNonNull(source, "source");
+    Objects.requireNonNull(box, "box");
+    BoxTransfers.copyInAsync(base.memory(), source, box, CudaStream.coreOf(stream), base.staging());
+  }
+
+  /**
+   * Copies rows of this buffer to rows of a segment, on the heap or not, and waits; the way is that
+   * of {@link #copyFrom(MemorySegment, CopyBox)}. The source of the box is this buffer.
+   *
+   * @param target the segment that is written; of a confined arena, by this thread alone
+   * @param box which bytes
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target,
+   *     or the segment is read-only
+   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
+   *     mapped from has become shorter than it
+   */
+  default void copyTo(MemorySegment target, CopyBox box) {
+    BufferBase base = BufferBase.base(this);
+    Objects.requireNonNull(target, "target");
+    Objects.requireNonNull(box, "box");
+    BoxTransfers.copyOut(base.memory(), target, box, base.current(), base.staging());
+  }
+
+  /**
+   * Copies rows of this buffer to rows of native memory in stream order; the way is that of {@link
+   * #copyFrom(MemorySegment, CopyBox, CudaStream)}. The source of the box is this buffer.
+   *
+   * @param target the segment that is written
+   * @param box which bytes
+   * @param stream the stream that the copy is queued in
+   * @throws IndexOutOfBoundsException if a row is not inside
+   * @throws IllegalArgumentException for a heap segment, which the collector may move, one that is
+   *     read-only, or if a byte is in a row of the source and in one of the target
+   * @throws IllegalStateException if memory that is not page-locked is to be captured into a graph
+   */
+  default void copyTo(MemorySegment target, CopyBox box, CudaStream stream) {
+    BufferBase base = BufferBase.base(this);
+    Objects.requireNonNull(target, "target");
+    Objects.requireNonNull(box, "box");
+    BoxTransfers.copyOutAsync(
+        base.memory(), target, box, CudaStream.coreOf(stream), base.staging());
+  }
 
   /**
    * Fills the buffer with a byte and waits (cuMemsetD8Async). Every {@code fill} writes one byte

@@ -408,7 +408,7 @@ abstract class BufferBase implements Face {
   }
 
   /** Page-locked memory for copies that go through it. */
-  private Staging staging() {
+  final Staging staging() {
     return device().cuda().staging();
   }
 
@@ -427,7 +427,7 @@ abstract class BufferBase implements Face {
   }
 
   /** The current stream of the buffer's device, for an operation that waits. */
-  private OpenStream current() {
+  final OpenStream current() {
     checkOpen();
     return device().cuda().currentStream(device()).core();
   }

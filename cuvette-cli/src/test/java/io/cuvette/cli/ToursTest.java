@@ -212,7 +212,9 @@ class ToursTest {
     }
     assertThat(lines)
         .extracting(line -> line.get("work"))
-        .contains("transfer-rows-h2d-1000x768", "transfer-rows-d2h-1000x768");
+        .contains("transfer-rows-h2d-1000x768", "transfer-rows-d2h-1000x768")
+        .contains("transfer-pitched-h2d-1000x4KiB", "transfer-pitched-d2h-1000x4KiB")
+        .contains("transfer-batch-h2d-1000x4KiB", "transfer-batch-d2h-1000x4KiB");
     assertThat(lines)
         .allSatisfy(line -> assertThat((double) line.get("gigabytesPerSecond")).isPositive());
   }

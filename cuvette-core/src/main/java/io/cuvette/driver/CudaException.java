@@ -52,10 +52,13 @@ public class CudaException extends RuntimeException {
    */
   public CudaException explained(String text) {
     Objects.requireNonNull(text, "text");
-    CudaException explained =
-        new CudaException(code, call, CudaStatus.describe(code) + ": " + text);
+    CudaException explained = new CudaException(code, call, description() + ": " + text);
     explained.initCause(this);
     return explained;
+  }
+
+  private String description() {
+    return Objects.requireNonNull(getMessage()).substring(call.length() + 2);
   }
 
   /** {@return the status, {@link CudaStatus#UNKNOWN} for a number this library does not know} */

@@ -62,6 +62,30 @@ public interface TransferCalls {
       long stream);
 
   /**
+   * Copies rows between any addresses known to the driver, in stream order (cuMemcpy3DAsync). No
+   * byte may be in the source and in the target.
+   *
+   * @param device the device, from 0
+   * @param copy what is copied
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
+   */
+  void memcpy3DAsync(int device, BoxCopy copy, long stream);
+
+  /**
+   * Makes copies between addresses known to the driver, all of them in stream order, but in no
+   * order among themselves (cuMemcpyBatchAsync; one by one with a driver that has no such call).
+   *
+   * @param device the device, from 0
+   * @param targets the first address that each copy writes
+   * @param sources the first address that each copy reads, as many
+   * @param bytes the number of bytes of each copy, &gt; 0, as many
+   * @param stream the stream, which is not the null stream and captures no graph
+   * @throws CudaException if the driver reports an error
+   */
+  void memcpyBatchAsync(int device, long[] targets, long[] sources, long[] bytes, long stream);
+
+  /**
    * Fills {@code count} bytes in stream order (cuMemsetD8Async).
    *
    * @param device the device, from 0

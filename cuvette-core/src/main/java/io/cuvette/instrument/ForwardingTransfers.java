@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.TransferCalls;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -46,6 +47,17 @@ public abstract class ForwardingTransfers implements TransferCalls {
       long stream) {
     delegate.memcpyPeerAsync(
         streamDevice, target, targetDevice, source, sourceDevice, bytes, stream);
+  }
+
+  @Override
+  public void memcpy3DAsync(int device, BoxCopy copy, long stream) {
+    delegate.memcpy3DAsync(device, copy, stream);
+  }
+
+  @Override
+  public void memcpyBatchAsync(
+      int device, long[] targets, long[] sources, long[] bytes, long stream) {
+    delegate.memcpyBatchAsync(device, targets, sources, bytes, stream);
   }
 
   @Override

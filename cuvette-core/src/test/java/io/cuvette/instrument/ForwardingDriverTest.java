@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BlockListener;
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
@@ -215,6 +216,10 @@ class ForwardingDriverTest {
       case "MatrixProduct" -> {
         MatrixProduct.Operand matrix = new MatrixProduct.Operand(false, number, number);
         yield new MatrixProduct(MatrixType.FLOAT, 1, 1, 1, matrix, matrix, matrix, 1);
+      }
+      case "BoxCopy" -> {
+        BoxCopy.Side side = new BoxCopy.Side(number, number, number);
+        yield new BoxCopy(side, side, number, 1, 1);
       }
       case "LaunchShape" -> new LaunchShape(number, 1, 1, 32, 1, 1, 1, 1, 1, number, false, false);
       case "LaunchParameters" -> new LaunchParameters(MemorySegment.ofAddress(number), List.of());

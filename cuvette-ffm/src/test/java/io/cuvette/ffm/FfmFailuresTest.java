@@ -3,6 +3,7 @@ package io.cuvette.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
@@ -295,6 +296,15 @@ class FfmFailuresTest {
           "cuMemcpyPeerAsync(target=0xab, targetDevice=0, source=0xcd, sourceDevice=1, bytes=8,"
               + " stream=0x5, streamDevice=1)",
           () -> driver.transfers().memcpyPeerAsync(1, 0xab, 0, 0xcd, 1, 8, 5));
+      BoxCopy.Side side = new BoxCopy.Side(0xab, 8, 2);
+      BoxCopy box = new BoxCopy(side, side, 4, 2, 1);
+      fails(
+          "cuMemcpy3DAsync(" + box + ", stream=0x5, device=1)",
+          () -> driver.transfers().memcpy3DAsync(1, box, 5));
+      long[] two = {0xab, 0xcd};
+      fails(
+          "cuMemcpyBatchAsync(count=2, stream=0x5, device=1)",
+          () -> driver.transfers().memcpyBatchAsync(1, two, two, two, 5));
       fails(
           "cuMemsetD8Async(target=0xab, value=-1, count=8, stream=0x5, device=1)",
           () -> driver.transfers().memsetD8Async(1, 0xab, (byte) -1, 8, 5));

@@ -16,6 +16,31 @@ static CUresult cuMemcpyPeerAsync_v4000(CUdeviceptr to, CUcontext to_context, CU
   (void)to_context, (void)from_context;
   return copy(handle, AT(to), AT(from), bytes);
 }
+static CUresult cuMemcpy3DAsync_v3020(const CUDA_MEMCPY3D *p, CUstream handle) {
+  if ((int)p->srcMemoryType != UNIFIED || (int)p->dstMemoryType != UNIFIED) return NOT_SUPPORTED;
+  if (p->srcPitch < p->WidthInBytes || p->dstPitch < p->WidthInBytes || p->srcHeight < p->Height
+      || p->dstHeight < p->Height) return INVALID_VALUE;
+  STREAM_OF(stream, handle);
+  await_room(stream);
+  for (size_t layer = 0; layer < p->Depth; layer++)
+    for (size_t row = 0; row < p->Height; row++)
+      queue(stream, (struct op){.kind = COPY, .bytes = p->WidthInBytes,
+            .to = AT(p->dstDevice + (layer * p->dstHeight + row) * p->dstPitch),
+            .from = AT(p->srcDevice + (layer * p->srcHeight + row) * p->srcPitch)});
+  RETURN(0);
+}
+/* All of a batch is checked before any is queued. */
+static CUresult cuMemcpyBatchAsync_v13000(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+    CUmemcpyAttributes *attributes, size_t *first, size_t kinds, CUstream handle) {
+  if (U(handle) <= LEGACY || !count || kinds != 1 || *first || (int)attributes->srcAccessOrder != 1) return INVALID_VALUE;
+  for (size_t i = 0; i < count; i++) if (!bytes[i]) return INVALID_VALUE;
+  STREAM_OF(stream, handle);
+  if (stream->capture) RETURN(CAPTURE_UNSUPPORTED);
+  await_room(stream);
+  for (size_t i = 0; i < count; i++)
+    queue(stream, (struct op){.kind = COPY, .to = AT(to[i]), .from = AT(from[i]), .bytes = bytes[i]});
+  RETURN(0);
+}
 /* From memory that the driver does not know the bytes are taken before the call returns. */
 static CUresult cuMemcpyHtoDAsync_v3020(CUdeviceptr to, const void *from, size_t bytes, CUstream handle) {
   CALL;
@@ -193,6 +218,7 @@ static CUresult cuStreamWaitEvent_v3020(CUstream handle, CUevent on, unsigned fl
 
 #define STREAM_FORMS(X) \
   X(cuMemcpyAsync, 4000) X(cuMemcpyPeerAsync, 4000) X(cuMemcpyHtoDAsync, 3020) X(cuMemcpyDtoHAsync, 3020) \
+  X(cuMemcpy3DAsync, 3020) X(cuMemcpyBatchAsync, 13000) \
   X(cuMemsetD8Async, 3020) X(cuMemsetD16Async, 3020) X(cuMemsetD32Async, 3020) \
   X(cuStreamCreateWithPriority, 5050) X(cuStreamDestroy, 4000) X(cuStreamGetPriority, 5050) \
   X(cuStreamGetFlags, 5050) X(cuStreamGetId, 12000) X(cuStreamGetDevice, 12080) X(cuStreamQuery, 2000) \

@@ -640,7 +640,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
 #define WRONG_FORMS(X) \
   X(cuDeviceGetUuid, 9020) X(cuDeviceTotalMem, 2000) X(cuDevicePrimaryCtxRelease, 7000) \
   X(cuCtxGetDevice, 13000) X(cuMemAlloc, 2000) X(cuMemFree, 2000) X(cuMemGetInfo, 2000) \
-  X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuStreamDestroy, 2000) \
+  X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuMemcpy3DAsync, 2000) X(cuStreamDestroy, 2000) \
   X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000) \
   X(cuIpcOpenMemHandle, 4010) X(cuStreamGetCaptureInfo, 10010) \
   X(cuGraphAddKernelNode, 10000) X(cuGraphKernelNodeGetParams, 10000) \

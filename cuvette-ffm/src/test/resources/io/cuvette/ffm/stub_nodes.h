@@ -21,6 +21,11 @@ typedef struct {
   size_t dstPitch, dstHeight, WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 typedef struct {
+  int srcAccessOrder;
+  CUmemLocation srcLocHint, dstLocHint;
+  unsigned flags;
+} CUmemcpyAttributes;
+typedef struct {
   CUdeviceptr dst;
   size_t pitch;
   unsigned value, elementSize;
@@ -95,6 +100,41 @@ static const char *copy_text(const CUDA_MEMCPY3D *p, char *text) {
   sprintf(text, "{%d %llx, %d %llx, %zu %zu %zu, %llx}", (int)p->dstMemoryType, (unsigned long long)p->dstDevice,
           (int)p->srcMemoryType, (unsigned long long)p->srcDevice, p->WidthInBytes, p->Height, p->Depth, others);
   return text;
+}
+/* Rows: each side with its pitch and the rows of a layer. */
+static CUresult cuMemcpy3DAsync_v3020(const CUDA_MEMCPY3D *p, CUstream stream) {
+  unsigned long long others = p->srcXInBytes | p->srcY | p->srcZ | p->srcLOD | U(p->srcHost) |
+      U(p->srcArray) | U(p->reserved0) | p->dstXInBytes | p->dstY | p->dstZ | p->dstLOD | U(p->dstHost) |
+      U(p->dstArray) | U(p->reserved1);
+  NOTE("cuMemcpy3DAsync@3020({%d %llx %zu %zu, %d %llx %zu %zu, %zu %zu %zu, %llx}, %llx)",
+       (int)p->dstMemoryType, (unsigned long long)p->dstDevice, p->dstPitch, p->dstHeight,
+       (int)p->srcMemoryType, (unsigned long long)p->srcDevice, p->srcPitch, p->srcHeight,
+       p->WidthInBytes, p->Height, p->Depth, others, U(stream));
+  return 0;
+}
+/* Ranges, and the attributes that are for all of them. */
+static const char *batch_text(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes, size_t count,
+                              const CUmemcpyAttributes *p, const size_t *first, size_t kinds, char *text) {
+  char *at = text;
+  for (size_t i = 0; i < count && i < 4; i++)
+    at += sprintf(at, "%llx %llx %zu, ", (unsigned long long)to[i], (unsigned long long)from[i], bytes[i]);
+  sprintf(at, "%zu, {%d, %d %d, %d %d, %u} from %zu, %zu", count, (int)p->srcAccessOrder, (int)p->srcLocHint.type,
+          p->srcLocHint.id, (int)p->dstLocHint.type, p->dstLocHint.id, p->flags, *first, kinds);
+  return text;
+}
+static CUresult cuMemcpyBatchAsync_v13000(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+    CUmemcpyAttributes *p, size_t *first, size_t kinds, CUstream stream) {
+  char text[400];
+  NOTE("cuMemcpyBatchAsync@13000(%s, %llx)", batch_text(to, from, bytes, count, p, first, kinds, text), U(stream));
+  return 0;
+}
+/* The second copy is what fails, if any does. */
+static CUresult cuMemcpyBatchAsync_v12080(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+    CUmemcpyAttributes *p, size_t *first, size_t kinds, size_t *failed, CUstream stream) {
+  char text[400];
+  *failed = 1;
+  NOTE("cuMemcpyBatchAsync@12080(%s, %llx)", batch_text(to, from, bytes, count, p, first, kinds, text), U(stream));
+  return 0;
 }
 static const char *fill_text(const CUDA_MEMSET_NODE_PARAMS *p, char *text) {
   sprintf(text, "{%llx, %zu, %x, %u, %zu, %zu}", (unsigned long long)p->dst, p->pitch, p->value,
@@ -341,6 +381,7 @@ static CUresult cuStreamUpdateCaptureDependencies_v12030(CUstream stream, CUgrap
 }
 
 #define NODE_FORMS(X) \
+  X(cuMemcpy3DAsync, 3020) X(cuMemcpyBatchAsync, 12080) X(cuMemcpyBatchAsync, 13000) \
   X(cuGraphAddKernelNode, 12000) X(cuGraphKernelNodeGetParams, 12000) \
   X(cuGraphKernelNodeSetParams, 12000) X(cuGraphExecKernelNodeSetParams, 12000) \
   X(cuGraphKernelNodeGetAttribute, 11000) X(cuGraphKernelNodeSetAttribute, 11000) \

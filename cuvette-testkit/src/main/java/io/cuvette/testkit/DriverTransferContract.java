@@ -2,6 +2,7 @@ package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -125,6 +126,98 @@ public abstract class DriverTransferContract {
     driver.pools().memPoolDestroy(pool);
     driver.memory().memFreeHost(1, pinned);
     driver.memory().memFree(1, managed);
+  }
+
+  /**
+   * Rows and layers that lie apart are copied, and what lies between them is left.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void box_isCopied_andNothingBetweenItsRows(CudaDriver driver) {
+    long device = driver.memory().memAlloc(0, 512);
+    MemorySegment host = driver.memory().memHostAlloc(0, 512, 1);
+    for (int i = 0; i < 512; i++) {
+      host.set(ValueLayout.JAVA_BYTE, i, (byte) i);
+    }
+    driver.transfers().memsetD8Async(0, device, (byte) 0, 512, NULL_STREAM);
+    BoxCopy.Side target = new BoxCopy.Side(device, 4, 3);
+    BoxCopy.Side source = new BoxCopy.Side(host.address() + 1, 10, 2);
+    driver.transfers().memcpy3DAsync(0, new BoxCopy(target, source, 3, 2, 2), NULL_STREAM);
+    assertThat(read(driver, device, 24))
+        .containsExactly(
+            1, 2, 3, 0, 11, 12, 13, 0, 0, 0, 0, 0, 21, 22, 23, 0, 31, 32, 33, 0, 0, 0, 0, 0);
+    driver.transfers().memcpy3DAsync(0, new BoxCopy(target, source, 0, 2, 2), NULL_STREAM);
+    Refused.with(
+        CudaStatus.INVALID_VALUE,
+        () -> driver.transfers().memcpy3DAsync(0, new BoxCopy(target, source, 5, 2, 2), 0));
+    driver.memory().memFree(0, device);
+    driver.memory().memFreeHost(0, host.address());
+  }
+
+  /**
+   * A batch of copies is in order with the other work of the stream; the null stream is refused.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void batch_isInOrderOfTheStream(CudaDriver driver) {
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long device = driver.memory().memAlloc(0, 512);
+    driver.transfers().memsetD8Async(0, device, (byte) 7, 256, stream);
+    driver
+        .transfers()
+        .memcpyBatchAsync(
+            0,
+            new long[] {device + 256, device + 384},
+            new long[] {device, device + 128},
+            new long[] {128, 128},
+            stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(driver, device, 512)).containsOnly(7);
+    Refused.with(
+        CudaStatus.INVALID_VALUE,
+        () ->
+            driver
+                .transfers()
+                .memcpyBatchAsync(
+                    0, new long[] {device}, new long[] {device + 256}, new long[] {8}, 0));
+    Refused.with(
+        CudaStatus.INVALID_VALUE,
+        () ->
+            driver
+                .transfers()
+                .memcpyBatchAsync(
+                    0, new long[] {device}, new long[] {device + 256}, new long[] {0}, stream));
+    driver.memory().memFree(0, device);
+    driver.streams().streamDestroy(0, stream);
+  }
+
+  /**
+   * A batch is refused in a capture, which goes on.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void batch_isRefusedInACapture_whichGoesOn(CudaDriver driver) {
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long device = driver.memory().memAlloc(0, 512);
+    driver.captures().streamBeginCapture(0, stream, 1);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        () ->
+            driver
+                .transfers()
+                .memcpyBatchAsync(
+                    0, new long[] {device}, new long[] {device + 256}, new long[] {8}, stream));
+    BoxCopy.Side target = new BoxCopy.Side(device, 20, 2);
+    BoxCopy.Side source = new BoxCopy.Side(device + 256, 20, 2);
+    driver.transfers().memcpy3DAsync(0, new BoxCopy(target, source, 10, 2, 1), stream);
+    long graph = driver.captures().streamEndCapture(0, stream);
+    assertThat(graph).isNotZero();
+    driver.graphs().graphDestroy(graph);
+    driver.memory().memFree(0, device);
+    driver.streams().streamDestroy(0, stream);
   }
 
   /**

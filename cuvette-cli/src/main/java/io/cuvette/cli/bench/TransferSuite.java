@@ -1,6 +1,8 @@
 package io.cuvette.cli.bench;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.HostRows;
@@ -17,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Copies between a device and every kind of memory of the host, both ways, beside the driver's own
@@ -36,6 +39,10 @@ final class TransferSuite {
   private static final int ROW_FLOATS = 768;
   private static final List<Integer> ROWS = List.of(1_000, 100_000, 1_000_000);
 
+  private static final long PITCHED_BYTES = 4 * KIB;
+  private static final long PITCH = 2 * PITCHED_BYTES;
+  private static final List<Integer> PITCHED = List.of(1_000, 10_000);
+
   private TransferSuite() {}
 
   static void run(Cuda cuda, Figures figures) {
@@ -47,6 +54,9 @@ final class TransferSuite {
       }
       for (int rows : ROWS.stream().filter(n -> n * 4L * ROW_FLOATS <= most).toList()) {
         rows(cuda, figures, rows);
+      }
+      for (int rows : PITCHED.stream().filter(n -> n * PITCH <= most).toList()) {
+        pitched(cuda, stream, figures, rows);
       }
     }
   }
@@ -182,6 +192,60 @@ final class TransferSuite {
     for (int i = 0; i < turns; i++) {
       device.scatterTo(HostRows.of(rows));
     }
+  }
+
+  /** Rows with gaps on the device, packed on the host, as one box and as a batch of copies. */
+  private static void pitched(Cuda cuda, CudaStream stream, Figures figures, int count) {
+    long bytes = count * PITCHED_BYTES;
+    int turns = Math.clamp(4 * MIB / bytes, 1, 500);
+    CopyBox in = CopyBox.of(PITCHED_BYTES, count).withTarget(0, PITCH);
+    CopyBox out = CopyBox.of(PITCHED_BYTES, count).withSource(0, PITCH);
+    try (Buffer device = cuda.allocate(count * PITCH, stream);
+        PinnedBuffer host = cuda.allocatePinned(bytes)) {
+      device.fill((byte) 1);
+      host.segment().fill((byte) 1);
+      List<Buffer> there = parts(device, count, PITCH);
+      List<Buffer> here = parts(host, count, PITCHED_BYTES);
+      String size = "%dx4KiB".formatted(count);
+      waited(
+          figures,
+          "pitched-h2d-" + size,
+          turns,
+          bytes,
+          stream,
+          () -> device.copyFrom(host, in, stream));
+      waited(
+          figures,
+          "pitched-d2h-" + size,
+          turns,
+          bytes,
+          stream,
+          () -> host.copyFrom(device, out, stream));
+      CopyBatch toDevice = CopyBatch.of(there, here);
+      CopyBatch toHost = CopyBatch.of(here, there);
+      waited(figures, "batch-h2d-" + size, turns, bytes, stream, () -> toDevice.copy(stream));
+      waited(figures, "batch-d2h-" + size, turns, bytes, stream, () -> toHost.copy(stream));
+    }
+  }
+
+  private static List<Buffer> parts(Buffer buffer, int count, long pitch) {
+    return IntStream.range(0, count).mapToObj(i -> buffer.slice(i * pitch, PITCHED_BYTES)).toList();
+  }
+
+  private static void waited(
+      Figures figures, String work, int turns, long bytes, CudaStream stream, Runnable copy) {
+    double nanos =
+        figures
+            .best()
+            .nanos(
+                turns,
+                n -> {
+                  for (int i = 0; i < n; i++) {
+                    copy.run();
+                    stream.synchronize();
+                  }
+                });
+    figures.copy("transfer-" + work, bytes / nanos, "");
   }
 
   private static String name(long bytes) {

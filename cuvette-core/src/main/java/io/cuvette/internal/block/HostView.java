@@ -82,9 +82,9 @@ public final class HostView {
               driver
                   .memory()
                   .hostView(buffer.on().id(), buffer.address(), buffer.byteSize(), arena));
-      buffer
-          .block()
-          .viewedThrough(buffer.order().state.streams.views().add(buffer.block(), arena, made));
+      Block block = buffer.block();
+      block.viewedThrough(
+          buffer.order().state.streams.views().add(block, arena, made, buffer.address()));
       return made;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, arena);

@@ -54,10 +54,14 @@ public final class HostViews<M extends Ending> {
     private final Arena arena;
     private final MemorySegment segment;
 
-    private View(M of, Arena arena, MemorySegment segment) {
+    /** Of the same bytes, as the driver knows them. */
+    private final long address;
+
+    private View(M of, Arena arena, MemorySegment segment, long address) {
       this.of = of;
       this.arena = arena;
       this.segment = segment;
+      this.address = address;
     }
 
     /** False if the segment is in use at the moment. */
@@ -78,9 +82,13 @@ public final class HostViews<M extends Ending> {
     }
   }
 
-  /** Notes a view that was just made. */
-  public View add(M of, Arena arena, MemorySegment segment) {
-    View view = new View(of, arena, segment);
+  /**
+   * Notes a view that was just made.
+   *
+   * @param address where the driver knows it
+   */
+  public View add(M of, Arena arena, MemorySegment segment, long address) {
+    View view = new View(of, arena, segment, address);
     open.put(segment.address(), view);
     return view;
   }
@@ -127,15 +135,28 @@ public final class HostViews<M extends Ending> {
    * the program can go on behind what was registered: all of the segment must be.
    */
   public @Nullable M find(MemorySegment segment) {
-    long address = segment.address();
-    if (!open.isEmpty()) {
-      Map.Entry<Long, View> below = open.floorEntry(address);
-      if (below != null && below.getValue().has(address)) {
-        return below.getValue().of;
-      }
+    View view = viewOf(segment);
+    if (view != null) {
+      return view.of;
     }
     Registered<M> near = lastBelow(segment);
     return near != null && near.hasAll(segment) ? near.of : null;
+  }
+
+  /** Where the driver knows the memory of a segment that {@link #find} finds. */
+  public long addressOf(MemorySegment segment) {
+    View view = viewOf(segment);
+    return view == null
+        ? segment.address()
+        : view.address + (segment.address() - view.segment.address());
+  }
+
+  private @Nullable View viewOf(MemorySegment segment) {
+    if (open.isEmpty()) {
+      return null;
+    }
+    Map.Entry<Long, View> below = open.floorEntry(segment.address());
+    return below != null && below.getValue().has(segment.address()) ? below.getValue() : null;
   }
 
   /** Whether some of a segment, and not all, is registered: no driver takes that. */

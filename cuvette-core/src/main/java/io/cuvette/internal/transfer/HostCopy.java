@@ -30,7 +30,8 @@ final class HostCopy {
           host.pieces(),
           helped ? CopyThreads.MOST : 0);
     } catch (RuntimeException | Error e) {
-      throw PartialCopy.explained(e, in, host.byteSize(), 0, host.byteSize());
+      long bytes = host.byteSize();
+      throw PartialCopy.explained(e, in, bytes, bytes, 0, bytes);
     }
   }
 

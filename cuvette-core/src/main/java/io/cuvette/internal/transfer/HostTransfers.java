@@ -13,6 +13,7 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
@@ -91,7 +92,35 @@ public final class HostTransfers {
       stream.awaitWork();
       HostCopy.run(buffer, memory, host, in);
     } else {
-      StagedCopy.run(buffer, host, stream, staging, in, !canWait(stream), () -> false);
+      PackedRows packed = PackedRows.of(host.byteSize());
+      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream), () -> false);
+    }
+  }
+
+  /** Copies between rows of the host and as many rows of a buffer, and waits. */
+  public static void copyRows(
+      Memory buffer,
+      PackedRows packed,
+      String name,
+      List<MemorySegment> rows,
+      OpenStream stream,
+      Staging staging,
+      boolean in) {
+    if (buffer.hostMemory() == null) {
+      HostParts host = HostParts.of(name, rows, !in);
+      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream), () -> false);
+      return;
+    }
+    stream.awaitWork();
+    for (int i = 0; i < rows.size(); i++) {
+      try {
+        Memory row = buffer.part(packed.offsetOf(i), packed.width());
+        MemorySegment memory = Objects.requireNonNull(row.hostMemory());
+        HostCopy.run(row, memory, HostParts.of(name, rows.get(i), !in), in);
+      } catch (RuntimeException | Error e) {
+        throw PartialCopy.explained(
+            e, "copy of %d rows: the first %d were written".formatted(rows.size(), i));
+      }
     }
   }
 
@@ -271,7 +300,8 @@ public final class HostTransfers {
     }
   }
 
-  private static void checkNative(String name, MemorySegment segment) {
+  /** Checks memory that an asynchronous copy is given. */
+  public static void checkNative(String name, MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(
           ("%s: heap segment of %d bytes in an asynchronous copy, which the collector may move:"

@@ -4,19 +4,27 @@ import io.cuvette.driver.CudaException;
 import java.util.concurrent.CancellationException;
 
 /** Says of a copy that failed which bytes were written. Stateless. */
-final class PartialCopy {
+public final class PartialCopy {
   private PartialCopy() {}
 
   /**
-   * The failure with the bytes in its text; of one whose text cannot be changed, as something that
-   * is suppressed.
+   * The failure with the bytes in its text.
    *
+   * @param rowBytes the bytes of a row in the buffer, of which the bytes are one after the other
    * @param written how many bytes from the start were written
    * @param touched how many behind these may have been written too, in part
    */
   static RuntimeException explained(
-      Throwable e, boolean in, long bytes, long written, long touched) {
-    String text = text(in, bytes, written, touched);
+      Throwable e, boolean in, long bytes, long rowBytes, long written, long touched) {
+    String rows = rowBytes < bytes ? " in rows of %d".formatted(rowBytes) : "";
+    return explained(e, text(in, bytes, rows, written, touched));
+  }
+
+  /**
+   * The failure with a text that says what was written; of one whose text cannot be changed, as
+   * something that is suppressed. Throws an error.
+   */
+  public static RuntimeException explained(Throwable e, String text) {
     return switch (e) {
       case CudaException cuda when cuda.getClass() == CudaException.class -> cuda.explained(text);
       case CancellationException _ -> new CancellationException("cancelled: " + text);
@@ -36,8 +44,9 @@ final class PartialCopy {
     return (RuntimeException) e;
   }
 
-  static String text(boolean in, long bytes, long written, long touched) {
-    String what = "copy of %d bytes %s".formatted(bytes, in ? "to the device" : "to the host");
+  private static String text(boolean in, long bytes, String rows, long written, long touched) {
+    String to = in ? "to the device" : "to the host";
+    String what = "copy of %d bytes%s %s".formatted(bytes, rows, to);
     if (touched > 0) {
       return "%s: bytes 0 to %d were written, of the next %d some may be"
           .formatted(what, written, touched);

@@ -23,6 +23,7 @@ final class StagedCopy {
   private static final int HELPED_BYTES = 1 << 20;
 
   private final HostParts host;
+  private final PackedRows packed;
   private final OpenStream stream;
   private final boolean in;
   private final BooleanSupplier isCancelled;
@@ -39,6 +40,7 @@ final class StagedCopy {
 
   private StagedCopy(
       Memory device,
+      PackedRows packed,
       HostParts host,
       OpenStream stream,
       Staging staging,
@@ -46,6 +48,7 @@ final class StagedCopy {
       boolean isAlone,
       BooleanSupplier isCancelled) {
     this.host = host;
+    this.packed = packed;
     this.stream = stream;
     this.in = in;
     this.isCancelled = isCancelled;
@@ -60,12 +63,14 @@ final class StagedCopy {
   /**
    * Copies and waits.
    *
+   * @param packed where the bytes are in the buffer
    * @param in whether it is from the host to the buffer
    * @param isAlone whether this thread copies alone and waits for no other transfer
    * @param isCancelled asked again and again; the copy stops if it is
    */
   static void run(
       Memory device,
+      PackedRows packed,
       HostParts host,
       OpenStream stream,
       Staging staging,
@@ -73,11 +78,13 @@ final class StagedCopy {
       boolean isAlone,
       BooleanSupplier isCancelled) {
     BlockReports.hostAccess(device, host, in);
-    StagedCopy copy = new StagedCopy(device, host, stream, staging, in, isAlone, isCancelled);
+    StagedCopy copy =
+        new StagedCopy(device, packed, host, stream, staging, in, isAlone, isCancelled);
     try (ChunkRing _ = copy.ring) {
       copy.run();
     } catch (RuntimeException | Error e) {
-      throw PartialCopy.explained(e, in, host.byteSize(), copy.written, copy.touched);
+      throw PartialCopy.explained(
+          e, in, host.byteSize(), packed.width(), copy.written, copy.touched);
     }
   }
 
@@ -211,12 +218,32 @@ final class StagedCopy {
     ring.at(part).report(host.window(offset(part), bytes), bytes, in);
   }
 
+  /** Byte after byte, so that what is written is a prefix also if a call fails. */
   private void send(int part) {
-    ring.at(part).send(offset(part), bytes(part));
-    written += bytes(part);
+    StagingChunk chunk = ring.at(part);
+    long from = offset(part);
+    packed.split(
+        from,
+        bytes(part),
+        takesRows(chunk),
+        (at, apart, bytes, rows, layers) -> {
+          chunk.send(at - from, apart, bytes, rows, layers);
+          written += bytes * rows * layers;
+        });
   }
 
   private void fetch(int part) {
-    ring.at(part).fetch(offset(part), bytes(part));
+    StagingChunk chunk = ring.at(part);
+    long from = offset(part);
+    packed.split(
+        from,
+        bytes(part),
+        takesRows(chunk),
+        (at, apart, bytes, rows, layers) -> chunk.fetch(at - from, apart, bytes, rows, layers));
+  }
+
+  /** The driver is given memory that is not page-locked as a segment, row by row. */
+  private boolean takesRows(StagingChunk chunk) {
+    return chunk.isPinned() && packed.isForDriver();
   }
 }

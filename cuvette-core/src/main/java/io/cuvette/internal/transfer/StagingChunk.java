@@ -1,6 +1,8 @@
 package io.cuvette.internal.transfer;
 
 import io.cuvette.EventOptions;
+import io.cuvette.driver.BoxCopy;
+import io.cuvette.driver.TransferCalls;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
@@ -10,6 +12,7 @@ import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,47 +92,51 @@ final class StagingChunk implements AutoCloseable {
     }
   }
 
-  /** Queues the copy of its first bytes to an offset of the device's memory. */
-  void send(long offset, long bytes) {
-    int on = stream.on().id();
-    long target = device.address() + offset;
-    if (pinned == null) {
-      Transfers.queue(
-          stream,
-          device,
-          driver ->
-              driver
-                  .transfers()
-                  .memcpyHtoDAsync(on, target, memory.asSlice(0, bytes), stream.state.handle));
-    } else {
-      queue(target, pinned.address(), bytes);
-    }
+  /** Queues the copy of bytes of it, which are packed, to rows of the device's memory. */
+  void send(long from, BoxCopy.Side to, long bytes, long rows, long layers) {
+    BoxCopy copy = new BoxCopy(inDevice(to), packed(from, bytes, rows), bytes, rows, layers);
+    queue(
+        copy,
+        (calls, on) ->
+            calls.memcpyHtoDAsync(
+                on, copy.target().address(), memory.asSlice(from, bytes), stream.state.handle));
   }
 
-  /** Queues the copy of bytes from an offset of the device's memory to its start. */
-  void fetch(long offset, long bytes) {
-    int on = stream.on().id();
-    long source = device.address() + offset;
-    if (pinned == null) {
-      Transfers.queue(
-          stream,
-          device,
-          driver ->
-              driver
-                  .transfers()
-                  .memcpyDtoHAsync(on, memory.asSlice(0, bytes), source, stream.state.handle));
-    } else {
-      queue(pinned.address(), source, bytes);
-    }
+  /** Queues the copy of rows of the device's memory to bytes of it, which become packed. */
+  void fetch(long to, BoxCopy.Side from, long bytes, long rows, long layers) {
+    BoxCopy copy = new BoxCopy(packed(to, bytes, rows), inDevice(from), bytes, rows, layers);
+    queue(
+        copy,
+        (calls, on) ->
+            calls.memcpyDtoHAsync(
+                on, memory.asSlice(to, bytes), copy.source().address(), stream.state.handle));
   }
 
-  private void queue(long target, long source, long bytes) {
+  private BoxCopy.Side inDevice(BoxCopy.Side side) {
+    return new BoxCopy.Side(device.address() + side.address(), side.pitch(), side.rows());
+  }
+
+  private BoxCopy.Side packed(long at, long bytes, long rows) {
+    long start = pinned == null ? memory.address() : pinned.address();
+    return new BoxCopy.Side(start + at, bytes, rows);
+  }
+
+  /**
+   * Memory that is not page-locked is given to the driver as a segment.
+   *
+   * @param oneRow does that
+   */
+  private void queue(BoxCopy copy, ObjIntConsumer<TransferCalls> oneRow) {
     int on = stream.on().id();
+    if (pinned == null) {
+      Transfers.queue(stream, device, driver -> oneRow.accept(driver.transfers(), on));
+      return;
+    }
     Transfers.queue(
         stream,
         device,
-        Objects.requireNonNull(pinned).block(),
-        driver -> driver.transfers().memcpyAsync(on, target, source, bytes, stream.state.handle));
+        pinned.block(),
+        driver -> RowCopies.queue(driver.transfers(), on, copy, stream.state.handle));
   }
 
   /** Marks where the stream is past the copy that was just queued. */

@@ -6,12 +6,11 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.ref.Reference;
+import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /** Copies between buffers and fills: checks first, then the driver. Stateless. */
 public final class Transfers {
@@ -66,6 +65,14 @@ public final class Transfers {
     }
   }
 
+  /** Whether the driver copies by the addresses alone in order of a stream, and needs no more. */
+  public static boolean isDirect(Memory target, Memory source, OpenStream stream) {
+    return target.on().equals(source.on())
+        || !((isDeviceMemory(source) && isDeviceMemory(target))
+            || isKeptFrom(stream.on(), target)
+            || isKeptFrom(stream.on(), source));
+  }
+
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
   private static boolean isKeptFrom(Device device, Memory buffer) {
     return isDeviceMemory(buffer)
@@ -80,7 +87,7 @@ public final class Transfers {
   public static void queue(OpenStream stream, Memory buffer, Consumer<CudaDriver> work) {
     buffer.hold();
     try {
-      queueHeld(stream, buffer.block(), null, work);
+      queueHeld(stream, List.of(buffer.block()), work);
     } finally {
       buffer.unhold();
     }
@@ -93,7 +100,7 @@ public final class Transfers {
     try {
       buffer.hold();
       try {
-        queueHeld(stream, buffer.block(), other, work);
+        queueHeld(stream, List.of(buffer.block(), other), work);
       } finally {
         buffer.unhold();
       }
@@ -102,29 +109,22 @@ public final class Transfers {
     }
   }
 
-  private static void queueHeld(
-      OpenStream stream, UsedMemory one, @Nullable UsedMemory other, Consumer<CudaDriver> work) {
+  /** The same for memory that the caller holds and keeps reachable. */
+  public static void queueHeld(
+      OpenStream stream, List<? extends UsedMemory> used, Consumer<CudaDriver> work) {
     CudaDriver driver = stream.holdToQueue();
     try {
       Capture before = stream.state.capture();
-      use(stream.state, before, one, other);
+      used.forEach(each -> each.useIn(stream.state, before));
       work.accept(driver);
       if (stream.state.isExposed()) {
         Capture after = stream.state.capture();
-        if (!Objects.equals(before, after)) {
-          use(stream.state, after, one, other); // a capture has begun before the work, or ended
+        if (!Objects.equals(before, after)) { // a capture has begun before the work, or ended
+          used.forEach(each -> each.useIn(stream.state, after));
         }
       }
     } finally {
       stream.unhold();
-    }
-  }
-
-  private static void use(
-      DriverStream stream, @Nullable Capture capture, UsedMemory one, @Nullable UsedMemory other) {
-    one.useIn(stream, capture);
-    if (other != null) {
-      other.useIn(stream, capture);
     }
   }
 

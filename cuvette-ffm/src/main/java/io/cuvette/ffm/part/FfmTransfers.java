@@ -1,12 +1,16 @@
 package io.cuvette.ffm.part;
 
+import io.cuvette.driver.BoxCopy;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /** Calls that copy and fill memory in stream order. Thread-safe. */
@@ -20,6 +24,40 @@ public final class FfmTransfers extends Part implements TransferCalls {
   public static final MethodHandle COPY_PEER =
       Libcuda.function(
           "cuMemcpyPeerAsync", 4000, POINTER, POINTER, POINTER, POINTER, SIZE, POINTER);
+  public static final MethodHandle COPY_BOX =
+      Libcuda.function("cuMemcpy3DAsync", 3020, SEGMENT, POINTER);
+
+  /** Since CUDA 13; the form of CUDA 12.8 has one parameter more, where it puts what failed. */
+  public static final MethodHandle COPY_BATCH =
+      Libcuda.function(
+          "cuMemcpyBatchAsync",
+          13000,
+          SEGMENT,
+          SEGMENT,
+          SEGMENT,
+          SIZE,
+          SEGMENT,
+          SEGMENT,
+          SIZE,
+          POINTER);
+
+  public static final MethodHandle COPY_BATCH_NOTING =
+      Libcuda.function(
+          "cuMemcpyBatchAsync",
+          12080,
+          SEGMENT,
+          SEGMENT,
+          SEGMENT,
+          SIZE,
+          SEGMENT,
+          SEGMENT,
+          SIZE,
+          SEGMENT,
+          POINTER);
+
+  private static final boolean HAS_BATCH = Libcuda.has("cuMemcpyBatchAsync", 13000);
+  private static final boolean HAS_NOTING_BATCH = Libcuda.has("cuMemcpyBatchAsync", 12080);
+
   public static final MethodHandle FILL_8 =
       Libcuda.required("cuMemsetD8Async", 3020, POINTER, INT, SIZE, POINTER);
   public static final MethodHandle FILL_16 =
@@ -28,6 +66,12 @@ public final class FfmTransfers extends Part implements TransferCalls {
       required(
           "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
           3020, POINTER, INT, SIZE, POINTER);
+
+  /** CUmemcpyAttributes: an int, two CUmemLocation, flags. */
+  private static final long COPY_ATTRIBUTES = 24;
+
+  /** CU_MEMCPY_SRC_ACCESS_ORDER_STREAM. */
+  private static final int IN_ORDER_OF_THE_STREAM = 1;
 
   /** The part of the driver whose calls start here. */
   public FfmTransfers(Entry entry) {
@@ -117,6 +161,61 @@ public final class FfmTransfers extends Part implements TransferCalls {
         .run(
             _ -> (int) COPY_PEER.invokeExact(target, to, source, from, bytes, stream),
             enterAsIs(streamDevice));
+  }
+
+  @Override
+  public void memcpy3DAsync(int device, BoxCopy copy, long stream) {
+    MemorySegment made = NodeStructures.copy(copy);
+    Call.of("cuMemcpy3DAsync(%s, stream=%#x, device=%d)", copy, stream, device)
+        .run(_ -> (int) COPY_BOX.invokeExact(made, stream), enterAsIs(device));
+  }
+
+  @Override
+  public void memcpyBatchAsync(
+      int device, long[] targets, long[] sources, long[] bytes, long stream) {
+    if (!HAS_BATCH && !HAS_NOTING_BATCH) {
+      copyEach(device, targets, sources, bytes, stream);
+      return;
+    }
+    Arena arena = Arena.ofAuto();
+    MemorySegment to = arena.allocateFrom(ValueLayout.JAVA_LONG, targets);
+    MemorySegment from = arena.allocateFrom(ValueLayout.JAVA_LONG, sources);
+    MemorySegment sizes = arena.allocateFrom(ValueLayout.JAVA_LONG, bytes);
+    MemorySegment attributes = arena.allocate(COPY_ATTRIBUTES, Integer.BYTES);
+    attributes.set(ValueLayout.JAVA_INT, 0, IN_ORDER_OF_THE_STREAM);
+    MemorySegment first = arena.allocate(ValueLayout.JAVA_LONG); // that they are for: 0
+    long count = targets.length;
+    Call call =
+        Call.of("cuMemcpyBatchAsync(count=%d, stream=%#x, device=%d)", count, stream, device);
+    if (HAS_BATCH) {
+      call.run(
+          _ -> (int) COPY_BATCH.invokeExact(to, from, sizes, count, attributes, first, 1L, stream),
+          enter(device));
+      return;
+    }
+    MemorySegment failed = arena.allocateFrom(ValueLayout.JAVA_LONG, -1L);
+    try {
+      call.run(
+          _ ->
+              (int)
+                  COPY_BATCH_NOTING.invokeExact(
+                      to, from, sizes, count, attributes, first, 1L, failed, stream),
+          enter(device));
+    } catch (CudaException e) {
+      long index = failed.get(ValueLayout.JAVA_LONG, 0);
+      throw index < 0 ? e : e.explained("copy %d of the batch failed".formatted(index));
+    }
+  }
+
+  private void copyEach(int device, long[] targets, long[] sources, long[] bytes, long stream) {
+    for (int i = 0; i < targets.length; i++) {
+      try {
+        memcpyAsync(device, targets[i], sources[i], bytes[i], stream);
+      } catch (CudaException e) {
+        throw e.explained(
+            "the first %d of a batch of %d copies are queued".formatted(i, targets.length));
+      }
+    }
   }
 
   @Override

@@ -5,6 +5,7 @@ import static io.cuvette.ffm.link.Layouts.POINTER;
 import static io.cuvette.ffm.link.Layouts.SIZE;
 import static io.cuvette.ffm.link.NodeLayouts.at;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.LaunchShape;
@@ -75,15 +76,31 @@ final class NodeStructures {
 
   /** A CUDA_MEMCPY3D of one row between any memory. */
   static MemorySegment copy(GraphNodeParams.Copy params) {
+    return copy(
+        new BoxCopy(
+            new BoxCopy.Side(params.target(), 0, 0),
+            new BoxCopy.Side(params.source(), 0, 0),
+            params.bytes(),
+            1,
+            1));
+  }
+
+  /** A CUDA_MEMCPY3D between any memory. */
+  static MemorySegment copy(BoxCopy params) {
     MemorySegment made = empty(NodeLayouts.COPY.byteSize());
-    made.set(INT, at(NodeLayouts.COPY, "srcMemoryType"), NodeLayouts.UNIFIED_MEMORY);
-    made.set(POINTER, at(NodeLayouts.COPY, "srcDevice"), params.source());
-    made.set(INT, at(NodeLayouts.COPY, "dstMemoryType"), NodeLayouts.UNIFIED_MEMORY);
-    made.set(POINTER, at(NodeLayouts.COPY, "dstDevice"), params.target());
-    made.set(SIZE, at(NodeLayouts.COPY, "WidthInBytes"), params.bytes());
-    made.set(SIZE, at(NodeLayouts.COPY, "Height"), 1);
-    made.set(SIZE, at(NodeLayouts.COPY, "Depth"), 1);
+    side(made, "src", params.source());
+    side(made, "dst", params.target());
+    made.set(SIZE, at(NodeLayouts.COPY, "WidthInBytes"), params.width());
+    made.set(SIZE, at(NodeLayouts.COPY, "Height"), params.height());
+    made.set(SIZE, at(NodeLayouts.COPY, "Depth"), params.depth());
     return made;
+  }
+
+  private static void side(MemorySegment made, String name, BoxCopy.Side side) {
+    made.set(INT, at(NodeLayouts.COPY, name + "MemoryType"), NodeLayouts.UNIFIED_MEMORY);
+    made.set(POINTER, at(NodeLayouts.COPY, name + "Device"), side.address());
+    made.set(SIZE, at(NodeLayouts.COPY, name + "Pitch"), side.pitch());
+    made.set(SIZE, at(NodeLayouts.COPY, name + "Height"), side.rows());
   }
 
   static GraphNodeParams copy(MemorySegment made) {

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryLimit;
@@ -14,6 +16,7 @@ import io.cuvette.testkit.CudaTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 
 /** The programs of docs/guide/pinned.md. */
 class PinnedGuideTest {
@@ -49,6 +52,37 @@ class PinnedGuideTest {
               () -> device.copyFrom(MemorySegment.ofArray(new byte[8]), cuda.currentStream()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageEndingWith("copy it into a PinnedBuffer first");
+    }
+  }
+
+  @CudaTest
+  void rowsThatLieApart_areOneCopy(Cuda cuda) {
+    try (Buffer image = cuda.allocate(1080 * 4096);
+        Buffer left = cuda.allocate(1080 * 2048)) {
+      image.fill((byte) 7);
+      left.copyFrom(image, CopyBox.of(2048, 1080).withSource(0, 4096)); // the left half, packed
+      float[] onHost = new float[1080 * 1024];
+      CopyBox right = CopyBox.of(2048, 1080).withSource(2048, 4096).withTarget(2048, 4096);
+      image.copyTo(MemorySegment.ofArray(onHost), right); // the right half, to where it was
+      assertThat(onHost[512]).isNotZero();
+      assertThat(onHost[511]).isZero();
+    }
+  }
+
+  @CudaTest
+  void manyCopies_areOneCall(Cuda cuda, CudaStream stream) {
+    try (Buffer keys = cuda.allocate(1000, stream);
+        Buffer values = cuda.allocate(2000, stream);
+        PinnedBuffer newKeys = cuda.allocatePinned(1000);
+        PinnedBuffer newValues = cuda.allocatePinned(2000)) {
+      newValues.segment().fill((byte) 6);
+      newKeys.segment().fill((byte) 5);
+      CopyBatch batch = CopyBatch.of(List.of(keys, values), List.of(newKeys, newValues));
+      batch.copy(stream);
+      stream.synchronize();
+      byte[] back = new byte[2000];
+      values.copyTo(MemorySegment.ofArray(back));
+      assertThat(back).containsOnly(6);
     }
   }
 

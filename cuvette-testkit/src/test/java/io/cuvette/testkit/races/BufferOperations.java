@@ -1,6 +1,8 @@
 package io.cuvette.testkit.races;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
 import io.cuvette.PinnedBuffer;
@@ -13,6 +15,8 @@ import java.util.function.Consumer;
  * Operations of {@code Buffer} with each kind of memory, and of {@code PinnedBuffer}. Stateless.
  */
 final class BufferOperations {
+  private static final CopyBox BOX = CopyBox.of(16, 8).withSource(0, 32).withTarget(0, 24);
+
   private BufferOperations() {}
 
   static List<Operation> all() {
@@ -20,6 +24,7 @@ final class BufferOperations {
     for (Memory memory : Memory.values()) {
       addCopies(all, memory);
       addSegmentCopies(all, memory);
+      addBoxesOfTheHost(all, memory);
       addFills(all, memory);
       addViews(all, memory);
     }
@@ -39,6 +44,26 @@ final class BufferOperations {
     all.add(two("Buffer.copyFrom(Buffer, CudaStream)", memory, Buffer::copyFrom));
     all.add(two("Buffer.copyTo(Buffer)", memory, (buffer, other, _) -> buffer.copyTo(other)));
     all.add(two("Buffer.copyTo(Buffer, CudaStream)", memory, Buffer::copyTo));
+    all.add(
+        two(
+            "Buffer.copyFrom(Buffer, CopyBox)",
+            memory,
+            (buffer, other, _) -> buffer.copyFrom(other, BOX)));
+    all.add(
+        two(
+            "Buffer.copyFrom(Buffer, CopyBox, CudaStream)",
+            memory,
+            (buffer, other, stream) -> buffer.copyFrom(other, BOX, stream)));
+    all.add(
+        two(
+            "CopyBatch.copy()",
+            memory,
+            (buffer, other, _) -> CopyBatch.of(halves(buffer), halves(other)).copy()));
+    all.add(
+        two(
+            "CopyBatch.copy(CudaStream)",
+            memory,
+            (buffer, other, stream) -> CopyBatch.of(halves(buffer), halves(other)).copy(stream)));
   }
 
   private static void addSegmentCopies(List<Operation> all, Memory memory) {
@@ -91,6 +116,41 @@ final class BufferOperations {
             "Buffer.copyTo(MemorySegment, CudaStream)",
             memory,
             (buffer, host, stream) -> buffer.copyTo(host, stream)));
+  }
+
+  private static void addBoxesOfTheHost(List<Operation> all, Memory memory) {
+    all.add(
+        Operation.of(
+            "Buffer.copyFrom(MemorySegment, CopyBox)",
+            memory.toString(),
+            stage -> {
+              Buffer buffer = stage.buffer(memory);
+              MemorySegment host = stage.heap();
+              return () -> buffer.copyFrom(host, BOX);
+            }));
+    all.add(
+        Operation.of(
+            "Buffer.copyTo(MemorySegment, CopyBox)",
+            memory.toString(),
+            stage -> {
+              Buffer buffer = stage.buffer(memory);
+              MemorySegment host = stage.heap();
+              return () -> buffer.copyTo(host, BOX);
+            }));
+    all.add(
+        queued(
+            "Buffer.copyFrom(MemorySegment, CopyBox, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.copyFrom(host, BOX, stream)));
+    all.add(
+        queued(
+            "Buffer.copyTo(MemorySegment, CopyBox, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.copyTo(host, BOX, stream)));
+  }
+
+  private static List<Buffer> halves(Buffer buffer) {
+    return List.of(buffer.slice(0, 256), buffer.slice(256, 256));
   }
 
   private static void addFills(List<Operation> all, Memory memory) {

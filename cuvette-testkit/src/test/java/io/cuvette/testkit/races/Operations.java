@@ -59,6 +59,8 @@ final class Operations {
           "CudaGraphExec.isClosed()",
           "CudaGraphExec.options()",
           "CudaKernel.module()",
+          "CopyBatch.of(List, List)",
+          "CopyBatch.size()",
           "HostRows.of(List)",
           "HostRows.of(byte[][])",
           "HostRows.of(char[][])",

@@ -54,6 +54,7 @@ class ArchitectureTest {
           "node",
           "graph",
           "kernel",
+          "box",
           "transfer",
           "loan",
           "block",

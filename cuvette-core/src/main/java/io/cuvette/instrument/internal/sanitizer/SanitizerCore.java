@@ -18,6 +18,7 @@ import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import io.cuvette.instrument.internal.report.Handles;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
@@ -115,6 +116,20 @@ public final class SanitizerCore {
     call.run();
     if (lane != null) {
       check(_ -> note(work, lane));
+    }
+  }
+
+  /** The same for one call that queues several pieces of work. */
+  void queueAll(List<Work> works, Runnable call) {
+    List<@Nullable Lane> lanes = new ArrayList<>();
+    works.forEach(work -> lanes.add(locked(findings -> checkWork(work, findings))));
+    call.run();
+    for (int i = 0; i < works.size(); i++) {
+      Work work = works.get(i);
+      Lane lane = lanes.get(i);
+      if (lane != null) {
+        check(_ -> note(work, lane));
+      }
     }
   }
 

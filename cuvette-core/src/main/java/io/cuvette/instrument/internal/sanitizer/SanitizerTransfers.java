@@ -1,10 +1,13 @@
 package io.cuvette.instrument.internal.sanitizer;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The part of the sanitizer that watches copies and fills. Thread-safe. */
 public final class SanitizerTransfers implements TransferCalls {
@@ -71,6 +74,43 @@ public final class SanitizerTransfers implements TransferCalls {
                 .transfers()
                 .memcpyPeerAsync(
                     streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
+  }
+
+  @Override
+  public void memcpy3DAsync(int device, BoxCopy copy, long stream) {
+    CallTrace site =
+        CallTrace.often(
+            "memcpy3DAsync",
+            "target",
+            copy.target().address(),
+            "source",
+            copy.source().address(),
+            "bytes",
+            copy.byteSize(),
+            "stream",
+            stream);
+    List<Work> rows = new ArrayList<>();
+    for (long row = 0; row < copy.allRows(); row++) {
+      rows.add(
+          new Work(site, device, stream)
+              .reads(copy.source().addressOf(row, copy.height()), copy.width())
+              .writes(copy.target().addressOf(row, copy.height()), copy.width()));
+    }
+    core.queueAll(rows, () -> driver.transfers().memcpy3DAsync(device, copy, stream));
+  }
+
+  @Override
+  public void memcpyBatchAsync(
+      int device, long[] targets, long[] sources, long[] bytes, long stream) {
+    CallTrace site =
+        CallTrace.often("memcpyBatchAsync", "copies", targets.length, "stream", stream);
+    List<Work> copies = new ArrayList<>();
+    for (int i = 0; i < targets.length; i++) {
+      copies.add(
+          new Work(site, device, stream).reads(sources[i], bytes[i]).writes(targets[i], bytes[i]));
+    }
+    core.queueAll(
+        copies, () -> driver.transfers().memcpyBatchAsync(device, targets, sources, bytes, stream));
   }
 
   @Override

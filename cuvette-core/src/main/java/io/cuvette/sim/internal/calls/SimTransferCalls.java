@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.calls;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.sim.internal.base.Addresses;
@@ -27,9 +28,11 @@ public final class SimTransferCalls implements TransferCalls {
   private static final long STAGED_BYTES = 64 << 10;
 
   private final SimMachine machine;
+  private final SimBoxes boxes;
 
   public SimTransferCalls(SimMachine machine) {
     this.machine = machine;
+    this.boxes = new SimBoxes(machine);
   }
 
   @Override
@@ -74,7 +77,7 @@ public final class SimTransferCalls implements TransferCalls {
   }
 
   /** The device of a place; -1 for the host. */
-  private static int touched(SimPlace place) {
+  static int touched(SimPlace place) {
     return place.isOnDevice() ? place.block().device.index : -1;
   }
 
@@ -136,6 +139,25 @@ public final class SimTransferCalls implements TransferCalls {
           "%s: 0x%x is memory of device %d (expected: of device %d)"
               .formatted(name, address, owner, device.index));
     }
+  }
+
+  @Override
+  public void memcpy3DAsync(int device, BoxCopy copy, long stream) {
+    machine.run(
+        () -> boxes.copy(machine.stream(machine.working(device), stream), copy),
+        () -> "cuMemcpy3DAsync(%s, stream=0x%x, device=%d)".formatted(copy, stream, device));
+  }
+
+  @Override
+  public void memcpyBatchAsync(
+      int device, long[] targets, long[] sources, long[] bytes, long stream) {
+    machine.run(
+        () ->
+            boxes.batch(
+                machine.stream(machine.working(device), stream), stream, targets, sources, bytes),
+        () ->
+            "cuMemcpyBatchAsync(count=%d, stream=0x%x, device=%d)"
+                .formatted(targets.length, stream, device));
   }
 
   @Override
