@@ -3,6 +3,7 @@ package io.cuvette.testkit.whole;
 import io.cuvette.AllocationHandle;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
 import io.cuvette.CaptureBody;
 import io.cuvette.CaptureOptions;
 import io.cuvette.CompilerOptions;
@@ -49,6 +50,7 @@ import io.cuvette.Nvtx;
 import io.cuvette.NvtxDomain;
 import io.cuvette.NvtxEvent;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
@@ -160,7 +162,6 @@ final class NullSamples implements AutoCloseable {
     objects.add(driver);
     objects.add(CudaOptions.simulated());
     objects.add(PoolOptions.DEFAULTS);
-    objects.add(new ElasticMemoryPool(cuda));
     objects.add(ElasticPoolOptions.DEFAULTS);
     objects.add(PinnedPoolOptions.DEFAULTS);
     objects.add(SimulatedOptions.DEFAULTS);
@@ -195,6 +196,10 @@ final class NullSamples implements AutoCloseable {
     objects.add(
         new PinnedMemoryResource(
             cuda, PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true).withNumaId(0)));
+    ElasticMemoryPool elastic =
+        new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS.withExportable(true));
+    Buffer paged = elastic.allocate(4096);
+    objects.addAll(List.of(elastic, paged, elastic.export(paged)));
     IpcListener listener = IpcListener.open(folder.resolve("socket"));
     objects.add(listener);
     objects.add(IpcChannel.connect(folder.resolve("socket"), Duration.ofSeconds(40)));
@@ -393,7 +398,9 @@ final class NullSamples implements AutoCloseable {
   @Override
   public void close() {
     for (Object object : objects) {
-      if (object instanceof IpcListener || object instanceof IpcChannel) {
+      if (object instanceof IpcListener
+          || object instanceof IpcChannel
+          || object instanceof PageHandles) {
         try {
           ((AutoCloseable) object).close();
         } catch (Exception e) {
