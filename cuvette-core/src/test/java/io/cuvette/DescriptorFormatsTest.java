@@ -151,7 +151,7 @@ class DescriptorFormatsTest {
     byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
     refused(put(whole, 4, (short) 2), "version: 2");
     refused(putByte(whole, 6, 0), "kind: 0");
-    refused(putByte(whole, 6, 4), "kind: 4");
+    refused(putByte(whole, 6, 5), "kind: 5");
     refused(putByte(whole, 7, 1), "unused byte: 1");
     refused(putLong(whole, 8, -1), "offset: -1");
     refused(putLong(whole, 16, -64), "byteSize: -64");
