@@ -198,11 +198,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
     if (other.state.session != state.session) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(other));
     }
-    core.checkUsable();
-    try (CudaEvent event = other.device().createEvent(EventOptions.ORDER_ONLY)) {
-      event.record(other);
-      waitFor(event, other);
-    }
+    core.waitFor(other.core(), other);
   }
 
   /**

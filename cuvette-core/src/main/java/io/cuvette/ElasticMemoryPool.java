@@ -245,7 +245,8 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
 
   /**
    * Gives all cached memory of a device back to the driver whose work is done and that no block
-   * shares. Waits for nothing.
+   * shares, and the events that are kept there for the next wait of a stream for another. Waits for
+   * nothing.
    *
    * @param device the device
    * @return the bytes released

@@ -116,7 +116,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * Frees the cached memory of a device.
+   * Frees the cached memory of a device, and the events that are kept there for the next wait of a
+   * stream for another.
    *
    * @param device the device
    * @return the number of bytes freed

@@ -35,6 +35,7 @@ final class BusyDriver extends ForwardingDriver {
   /** Has the work of a stream go on until {@link #finish}. */
   synchronized void begin(CudaStream stream) {
     busy.add(stream.state.handle);
+    stream.state.calm.disturb();
   }
 
   synchronized void finish(CudaStream stream) {
@@ -124,6 +125,7 @@ final class BusyDriver extends ForwardingDriver {
               throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuEventRecord");
             }
             events.put(event, stream);
+            reached.remove(event);
             super.eventRecord(device, event, stream);
           }
         }

@@ -136,8 +136,8 @@ class DriverStreamTest {
   @Test
   void sideStream_isMadeOnce_andEndsWithTheOther() {
     CudaStream before = device.createStream();
-    DriverStream side = stream.state.side().get();
-    assertThat(stream.state.side().get()).isSameAs(side);
+    DriverStream side = stream.state.side.get();
+    assertThat(stream.state.side.get()).isSameAs(side);
     assertThat(side.handle).isNotEqualTo(before.state.handle).isNotEqualTo(stream.state.handle);
     stream.close();
     assertThat(side.isClosed()).isTrue();

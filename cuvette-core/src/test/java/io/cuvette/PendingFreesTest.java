@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Await;
-import io.cuvette.internal.stream.PendingFrees;
+import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.streamcache.CachedBlock;
 import java.util.ArrayList;
 import java.util.List;
@@ -88,7 +88,7 @@ class PendingFreesTest {
       pending.poll();
       assertThat(given).containsExactly(block);
       checkPending(0);
-      assertThat(driver.liveEvents()).isZero();
+      assertThat(driver.liveEvents()).isEqualTo(cuda.device(0).core().spareEvents.count());
     }
   }
 
@@ -152,7 +152,7 @@ class PendingFreesTest {
     pending.free(second, home.state);
     pending.await();
     assertThat(given).containsExactlyInAnyOrder(first, second);
-    assertThat(driver.waits()).isEqualTo(3);
+    assertThat(driver.waits()).isEqualTo(2);
     checkPending(0);
   }
 
@@ -237,10 +237,41 @@ class PendingFreesTest {
   }
 
   @Test
+  void blockThatWaitsForThreeStreams_comesBackWithOneLook() {
+    CachedBlock block = used(one, two, home);
+    pending.free(block, one.state);
+    checkPending(1);
+    for (CudaStream stream : List.of(two, home)) {
+      driver.finish(stream);
+    }
+    pending.poll();
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  @Test
+  void streamThatCannotBeMarked_isReportedToWhoAsks_andTheBlockWaitsAllTheSame() {
+    CachedBlock block = used(one);
+    pending.free(block, home.state);
+    driver.refuse(1);
+    assertThatThrownBy(pending::poll).isInstanceOf(CudaException.class);
+    checkPending(1);
+    driver.failAfter(0, new OutOfMemoryError("none left"));
+    assertThatThrownBy(pending::poll).isInstanceOf(OutOfMemoryError.class);
+    checkPending(1);
+    pending.poll();
+    assertThat(given).isEmpty();
+    driver.finish(one);
+    pending.poll();
+    assertThat(given).containsExactly(block);
+    assertThat(driver.liveEvents()).isEqualTo(cuda.device(0).core().spareEvents.count());
+  }
+
+  @Test
   void eventThatCannotBeRecorded_isReported_andTheBlockWaitsAllTheSame() {
     CachedBlock block = used(one, two);
     driver.refuse(2);
-    assertThatThrownBy(() -> pending.free(block, home.state))
+    assertThatThrownBy(() -> pending.free(block, null))
         .isInstanceOf(CudaException.class)
         .satisfies(e -> assertThat(e.getSuppressed()).hasSize(1));
     checkPending(1);
@@ -257,7 +288,7 @@ class PendingFreesTest {
   void withoutHeapForTheSecondEvent_theFirstIsGivenUp_andTheBlockIsLookedAtLater() {
     CachedBlock block = used(one, two);
     driver.failAfter(1, new OutOfMemoryError("none left"));
-    pending.free(block, home.state);
+    pending.free(block, null);
     assertThat(driver.liveEvents()).isZero();
     assertThat(given).isEmpty();
     checkPending(1);
@@ -278,7 +309,7 @@ class PendingFreesTest {
       given.clear();
       CachedBlock block = used(one);
       driver.failAfter(0, new OutOfMemoryError("none left"));
-      pending.free(block, home.state);
+      pending.free(block, null);
       driver.finish(one);
       wait.run();
       assertThat(given).containsExactly(block);

@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.block.Block;
-import io.cuvette.internal.stream.PendingFrees;
+import io.cuvette.internal.pending.PendingFrees;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;

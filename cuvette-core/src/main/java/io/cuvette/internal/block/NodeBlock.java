@@ -144,7 +144,7 @@ public final class NodeBlock extends Block {
   }
 
   private void orderBehindUses() {
-    for (StreamUse use = uses(); use != null; use = use.next()) {
+    for (var use = uses(); use != null; use = use.next()) {
       if (!StreamOrder.follow(use.stream(), stream)) {
         use.stream().await();
       }

@@ -190,7 +190,7 @@ public final class PlainBlock extends Block {
     if (session.frees().putOff(wouldWait(), this::releaseAgain)) {
       return;
     }
-    for (StreamUse use = uses(); use != null; use = use.next()) {
+    for (var use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }
     if (by == By.USER) {

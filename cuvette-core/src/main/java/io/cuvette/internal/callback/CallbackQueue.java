@@ -41,7 +41,7 @@ public final class CallbackQueue {
     CudaDriver driver = stream.hold();
     try {
       boolean alone = !stream.canBeCaptured();
-      DriverStream start = alone ? stream : stream.side().get();
+      DriverStream start = alone ? stream : stream.side.get();
       if (callback.holds()) {
         boolean blocking = stream.isBlocking(callback.call());
         callback.holdBy(flag(driver, start), blocking);

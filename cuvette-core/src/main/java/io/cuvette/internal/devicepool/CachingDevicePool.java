@@ -5,7 +5,6 @@ import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
@@ -94,37 +93,26 @@ public final class CachingDevicePool extends DevicePool {
   }
 
   @Override
-  public Face allocateSlow(BlockCache arena, long bytes, long rounded, OpenStream stream) {
-    settle();
-    Face found = arena.take(bytes, rounded, stream);
-    if (found != null) {
-      return found;
-    }
-    Request request = new Request(arena, bytes, rounded, stream, new Refusals());
-    found = others.takeBest(caches.retired(), request, Long.MAX_VALUE);
+  protected @Nullable Face takeBeforeGrowth(Request request, int asks) {
+    Asks left = new Asks(asks);
+    Face found = others.takeBest(caches.retired(), request, Long.MAX_VALUE, left);
+    long rounded = request.rounded();
     if (found == null && rounded >= rules.crossStreamBytes) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
-      found = others.takeBest(caches.all(), request, most);
+      found = others.takeBest(caches.all(), request, most, left);
     }
-    if (found == null) {
-      found = grow(request);
-    }
-    return found != null ? found : new DeviceShortage(this, request).run();
+    return found;
   }
 
   @Override
-  public @Nullable Face search(Request request) {
-    settle();
-    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
-    if (found == null) {
-      found = others.takeBest(caches.all(), request, Long.MAX_VALUE);
-    }
-    return found != null ? found : grow(request);
+  protected @Nullable Face takeOfOthers(Request request) {
+    return others.takeBest(caches.all(), request, Long.MAX_VALUE, new Asks(Integer.MAX_VALUE));
   }
 
   /** Requests more memory from upstream; null if the limit or upstream refuses. */
-  private @Nullable Face grow(Request request) {
+  @Override
+  protected @Nullable Face grow(Request request) {
     long rounded = request.rounded();
     if (!request.refusals().isWorthAsking()) {
       return null;
@@ -279,6 +267,9 @@ public final class CachingDevicePool extends DevicePool {
     if (isClosed()) {
       releaseClosed(cache);
       return;
+    }
+    if (held.held() <= releaseThreshold) {
+      return; // what is cached is part of it
     }
     long cached = 0;
     for (StreamCache arena : caches.all()) {

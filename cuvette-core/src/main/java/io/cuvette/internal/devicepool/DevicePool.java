@@ -4,11 +4,13 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolStats;
 import io.cuvette.RecoveryStep;
+import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.base.Turns;
 import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.fence.CachingPool;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.BlockCache;
@@ -26,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public abstract class DevicePool extends DeviceCache {
+  /** How many streams a miss asks about at most, before the pool grows. */
+  protected static final int MOST_ASKED = 8;
+
   public final MemoryPoolCore pool;
   private final Turns turns = new Turns();
   private final AtomicLong growths = new AtomicLong();
@@ -114,8 +119,45 @@ public abstract class DevicePool extends DeviceCache {
     return outOfMemories.get();
   }
 
+  @Override
+  public final Face allocateSlow(BlockCache cache, long bytes, long rounded, OpenStream stream) {
+    pool.session().leaks().drain();
+    pending.pollKnown();
+    Face found = cache.take(bytes, rounded, stream);
+    if (found != null) {
+      return found;
+    }
+    int asked = pending.poll(MOST_ASKED / 2);
+    found = cache.take(bytes, rounded, stream);
+    if (found != null) {
+      return found;
+    }
+    Request request = new Request(cache, bytes, rounded, stream, new Refusals());
+    found = takeBeforeGrowth(request, MOST_ASKED - asked);
+    if (found == null) {
+      found = grow(request);
+    }
+    return found != null ? found : new DeviceShortage(this, request).run();
+  }
+
   /** What can be had without releasing anything or waiting, however large the block. */
-  public abstract @Nullable Face search(Request request);
+  public final @Nullable Face search(Request request) {
+    settle();
+    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    if (found == null) {
+      found = takeOfOthers(request);
+    }
+    return found != null ? found : grow(request);
+  }
+
+  /** Takes memory that other streams have freed, asking so many of them at most. */
+  protected abstract @Nullable Face takeBeforeGrowth(Request request, int asks);
+
+  /** The same, whatever has to be asked or cut for it. */
+  protected abstract @Nullable Face takeOfOthers(Request request);
+
+  /** Gets more memory; null if the limit or the driver refuses. */
+  protected abstract @Nullable Face grow(Request request);
 
   /** Releases what is cached of one stream, or of all if null; gives the bytes. */
   public abstract long freeAllBlocks(@Nullable DriverStream stream);

@@ -129,7 +129,11 @@ public final class MemoryPoolCore extends PoolCore {
   public long freeAllBlocks(Device device) {
     streams().relief().awaitReturns();
     streams().relief().settleClosed();
-    return release(device);
+    long released = release(device);
+    Failures failures = new Failures();
+    session().gate().run(() -> device.spareEvents.destroyAll(failures)); // last: it gave some back
+    failures.throwFirst();
+    return released;
   }
 
   @Override

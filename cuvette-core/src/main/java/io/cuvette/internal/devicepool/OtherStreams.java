@@ -1,6 +1,8 @@
 package io.cuvette.internal.devicepool;
 
+import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.block.Face;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.streamcache.Request;
 import io.cuvette.internal.streamcache.StreamCache;
@@ -22,6 +24,7 @@ public final class OtherStreams {
   private static final int TRIES = 8;
 
   private final CachingDevicePool devicePool;
+  private final Rotation turn = new Rotation();
   private final AtomicLong reuses = new AtomicLong();
 
   public OtherStreams(CachingDevicePool devicePool) {
@@ -35,9 +38,9 @@ public final class OtherStreams {
 
   /**
    * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
-   * stream is busy.
+   * stream is busy. What is known to come before needs no question.
    */
-  public @Nullable Face takeBest(List<StreamCache> from, Request request, long most) {
+  public @Nullable Face takeBest(List<StreamCache> from, Request request, long most, Asks asks) {
     List<Fit> fits = new ArrayList<>();
     for (StreamCache arena : from) {
       Fit fit = arena == request.arena() ? null : arena.fit(request.rounded());
@@ -46,8 +49,16 @@ public final class OtherStreams {
       }
     }
     fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena().number));
+    StreamClock clock = request.arena().stream.clock;
     for (Fit fit : fits) {
-      Face found = takeFrom(fit, request, most);
+      Face found = fit.isBefore(clock) ? take(fit, request) : null;
+      if (found != null) {
+        reuses.incrementAndGet();
+        return found;
+      }
+    }
+    for (Fit fit : turn.of(fits, asks.left())) {
+      Face found = asks.mayAsk() ? takeFrom(fit, request, most) : null;
       if (found != null) {
         reuses.incrementAndGet();
         return found;

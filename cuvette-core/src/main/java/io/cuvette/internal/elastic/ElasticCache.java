@@ -1,6 +1,7 @@
 package io.cuvette.internal.elastic;
 
 import io.cuvette.internal.block.Face;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.space.Space;
 import io.cuvette.internal.stream.DriverStream;
@@ -25,6 +26,9 @@ final class ElasticCache extends BlockCache {
   /** The next of those that have a front; guarded by the heap's lock. */
   @Nullable ElasticCache nextWithFront;
 
+  /** What the stream's clock showed when something was freed last; the heap's lock guards it. */
+  volatile long freedAt;
+
   ElasticCache(ElasticDevicePool of, DriverStream stream, int tag) {
     super(of, stream);
     this.devicePool = of;
@@ -41,6 +45,11 @@ final class ElasticCache extends BlockCache {
     return (stream.calm.lasts() && !stream.isExposed()) ? Space.DONE : tag;
   }
 
+  /** Whether all that used what is free comes before what another stream does. */
+  boolean isBefore(StreamClock other) {
+    return freedAt != 0 && other.isAfter(stream.clock, StreamClock.NOT_NOTED, freedAt);
+  }
+
   /** Whether all work queued so far is certainly done. */
   boolean isIdle() {
     boolean isOurs = stream.isOwned() && !stream.isExposed() && !stream.isClosed();
@@ -53,11 +62,11 @@ final class ElasticCache extends BlockCache {
   public @Nullable Face take(long bytes, long rounded, OpenStream of) {
     FrontCache ready = front;
     if (ready == null || !FrontCache.keeps(rounded)) {
-      return devicePool.heap().take(this, bytes, rounded, of, null);
+      return devicePool.heap().take(this, this, bytes, rounded, of, null);
     }
     FrontCache.Stripe stripe = ready.mine();
     Face found = stripe.take(rounded, bytes, of);
-    return found != null ? found : devicePool.heap().take(this, bytes, rounded, of, stripe);
+    return found != null ? found : devicePool.heap().take(this, this, bytes, rounded, of, stripe);
   }
 
   @Override

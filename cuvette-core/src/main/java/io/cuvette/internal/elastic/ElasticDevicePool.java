@@ -5,15 +5,13 @@ import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.DevicePool;
-import io.cuvette.internal.devicepool.DeviceShortage;
 import io.cuvette.internal.devicepool.MemoryHooks;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
-import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.space.Growth;
@@ -35,9 +33,6 @@ import org.jspecify.annotations.Nullable;
  * across a call of the driver. Thread-safe.
  */
 public final class ElasticDevicePool extends DevicePool {
-  /** How many streams a miss asks whether they are idle, before the pool grows. */
-  private static final int MOST_ASKED = 8;
-
   /** Nearly full leaves such a part; pieces are then no larger than that part of a hole. */
   private static final int FINE = 4;
 
@@ -46,6 +41,7 @@ public final class ElasticDevicePool extends DevicePool {
   private final Window window;
   private final ElasticHeap heap;
   private final Set<ElasticCache> caches = ConcurrentHashMap.newKeySet();
+  private final Rotation turn = new Rotation();
   private final AtomicLong reuses = new AtomicLong();
 
   /** Here, so that giving memory back that was mapped in vain needs no Java heap. */
@@ -100,28 +96,30 @@ public final class ElasticDevicePool extends DevicePool {
   // a miss
 
   @Override
-  public Face allocateSlow(BlockCache cache, long bytes, long rounded, OpenStream stream) {
-    settle();
-    Face found = cache.take(bytes, rounded, stream);
-    if (found != null) {
-      return found;
-    }
-    Request request = new Request(cache, bytes, rounded, stream, new Refusals());
-    found = takeOfIdle(request, MOST_ASKED);
-    if (found == null) {
-      found = grow(request);
-    }
-    return found != null ? found : new DeviceShortage(this, request).run();
+  protected @Nullable Face takeBeforeGrowth(Request request, int asks) {
+    Face found = takeAfterOthers(request);
+    return found != null ? found : takeOfIdle(request, asks);
   }
 
   @Override
-  public @Nullable Face search(Request request) {
-    settle();
-    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
-    if (found == null) {
-      found = takeOfIdle(request, Integer.MAX_VALUE);
+  protected @Nullable Face takeOfOthers(Request request) {
+    return takeOfIdle(request, Integer.MAX_VALUE);
+  }
+
+  /** Takes what a stream has freed whose work comes before that of the asking one. */
+  private @Nullable Face takeAfterOthers(Request request) {
+    ElasticCache own = (ElasticCache) request.arena();
+    for (ElasticCache cache : caches) {
+      if (cache.isBefore(own.stream.clock)) {
+        Face found =
+            heap.take(own, cache, request.bytes(), request.rounded(), request.stream(), null);
+        if (found != null) {
+          reuses.incrementAndGet();
+          return found;
+        }
+      }
     }
-    return found != null ? found : grow(request);
+    return null;
   }
 
   /** Takes what streams have freed that are idle by now. */
@@ -140,7 +138,7 @@ public final class ElasticDevicePool extends DevicePool {
   private boolean settleIdle(int most) {
     boolean any = false;
     int asked = 0;
-    for (ElasticCache cache : caches) {
+    for (ElasticCache cache : turn.of(caches, most)) {
       if (heap.freeBytesOf(cache) > 0) {
         any |= settleIdle(cache);
         if (++asked >= most) {
@@ -162,7 +160,8 @@ public final class ElasticDevicePool extends DevicePool {
   }
 
   /** Maps memory for a block, new or from where it is free; null if there is none to have. */
-  private @Nullable Face grow(Request request) {
+  @Override
+  protected @Nullable Face grow(Request request) {
     if (!request.refusals().isWorthAsking()) {
       return null;
     }

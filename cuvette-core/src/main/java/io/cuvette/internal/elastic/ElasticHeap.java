@@ -117,10 +117,12 @@ final class ElasticHeap {
   /**
    * A free block; null if none fits.
    *
+   * @param from what has it free: the cache itself, or one whose work comes before
    * @param stripe what lists it among those in use; null for the heap itself
    */
   @Nullable Face take(
       ElasticCache cache,
+      ElasticCache from,
       long bytes,
       long rounded,
       OpenStream of,
@@ -131,7 +133,7 @@ final class ElasticHeap {
       lock.lock();
     }
     try {
-      if (over || cache.hasEnded()) {
+      if (over || cache.hasEnded() || from.hasEnded()) {
         return null;
       }
       if (front != null) {
@@ -142,10 +144,13 @@ final class ElasticHeap {
         return lend(cache, last.block, bytes, rounded, of, stripe);
       }
       catchUp();
+      if (from != cache && !from.isBefore(cache.stream.clock)) {
+        return null;
+      }
       Space space = spaces.of(Spaces.kind(rounded));
       long units = Spaces.units(rounded);
-      int run = space.find(units, cache.tag);
-      if (run == Space.NONE && freed.recall(cache)) {
+      int run = space.find(units, from.tag);
+      if (run == Space.NONE && from == cache && freed.recall(cache)) {
         run = space.find(units, cache.tag);
       }
       return run == Space.NONE ? null : lend(cache, run, bytes, rounded, of, stripe);
@@ -255,6 +260,7 @@ final class ElasticHeap {
       return;
     }
     sequence++;
+    cache.freedAt = cache.stream.clock.now();
     live[kind].put(block.block, null);
     leave(cache, block, rounded);
   }
@@ -402,23 +408,16 @@ final class ElasticHeap {
 
   /** Ends if nothing is mapped nor taken; whether that is so. */
   boolean endIfEmpty() {
-    lock.lock();
-    try {
+    return locked(() -> {
       gather();
       over |= books.usedBlocks == 0 && moves.isNone() && spaces.mappedBytes() == 0;
-      return over;
-    } finally {
-      lock.unlock();
-    }
+      return over ? 1 : 0;
+    })
+        != 0;
   }
 
   boolean isOver() {
-    lock.lock();
-    try {
-      return over;
-    } finally {
-      lock.unlock();
-    }
+    return locked(() -> over ? 1 : 0) != 0;
   }
 
   /** The numbers of this moment. */

@@ -16,7 +16,9 @@ import io.cuvette.internal.fence.Relief;
 import io.cuvette.internal.fence.SyncListener;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.kernel.Modules;
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.ordered.OrderedMemory;
+import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.share.Mappings;
@@ -54,7 +56,9 @@ public final class Engine implements SyncListener, Relief {
     this.imports = Mappings.of(driver.isSimulated());
     this.session =
         new Session(driver, firstDevice, listener, firstLimit, leakLevel, imports.process);
-    this.streams = new Streams(session, this, this, CachesOfStream::new);
+    this.streams =
+        new Streams(
+            session, this, this, new PendingFrees<>(Ending::releaseAgain), CachesOfStream::new);
     this.callbacks = new Callbacks(session);
     this.modules = new Modules(session);
     OrderedMemory asyncMemory = new OrderedMemory(session.gate(), driver.blockListener(), null);
@@ -265,6 +269,7 @@ public final class Engine implements SyncListener, Relief {
     session.gate().shut();
     driverPools.awaitUsers();
     session.children().close(failures);
+    session.devices().forEach(device -> device.spareEvents.destroyAll(failures));
     if (driverPools.hasRetired()) {
       synchronizeAll(failures);
       failures.run(driverPools::destroyRetired);

@@ -33,6 +33,9 @@ public final class WorkMarker implements Fence {
   private final MarkedStream stream;
   private final boolean deviceWide;
 
+  /** Whether its event is one of those that the device keeps. */
+  private final boolean isSpare;
+
   /** How often the device had been waited for. */
   private final long made;
 
@@ -53,23 +56,29 @@ public final class WorkMarker implements Fence {
   private long event;
   private volatile boolean done;
 
-  private WorkMarker(MarkedStream stream, boolean deviceWide) {
+  private WorkMarker(MarkedStream stream, boolean deviceWide, boolean isSpare) {
     this.stream = stream;
     this.deviceWide = deviceWide;
+    this.isSpare = isSpare;
     this.made = stream.device.waits();
     this.gate = stream.session.gate();
   }
 
   /** A marker that is not recorded yet. */
   public static WorkMarker of(MarkedStream stream) {
-    return new WorkMarker(stream, false);
+    return new WorkMarker(stream, false, false);
+  }
+
+  /** The same for who makes many, one after the other: they record the same events. */
+  public static WorkMarker oneOfMany(MarkedStream stream) {
+    return new WorkMarker(stream, false, true);
   }
 
   /**
    * A marker for a stream that cannot be queried: done when all work of the device was waited for.
    */
   public static WorkMarker ofDevice(MarkedStream stream) {
-    return new WorkMarker(stream, true);
+    return new WorkMarker(stream, true, false);
   }
 
   /**
@@ -283,7 +292,10 @@ public final class WorkMarker implements Fence {
   private void create(int device) {
     stream.session.children().add(end); // first: there may be no heap for it later
     try {
-      event = driver().events().eventCreate(device, EventFlags.of(EventOptions.ORDER_ONLY));
+      event =
+          isSpare
+              ? stream.device.spareEvents.take()
+              : driver().events().eventCreate(device, EventFlags.of(EventOptions.ORDER_ONLY));
       created.set(true);
     } finally {
       if (!created.get()) {
@@ -306,13 +318,21 @@ public final class WorkMarker implements Fence {
 
   private void finish() {
     done = true;
-    destroy();
+    letGo(isSpare && !stream.isExposed()); // else a graph may have it
   }
 
   private void destroy() {
+    letGo(false);
+  }
+
+  private void letGo(boolean isKept) {
     if (created.compareAndSet(true, false)) {
       try {
-        driver().events().eventDestroy(stream.device.id(), event);
+        if (isKept) {
+          stream.device.spareEvents.give(event);
+        } else {
+          driver().events().eventDestroy(stream.device.id(), event);
+        }
       } catch (RuntimeException e) {
         created.set(!Once.mayBeDone(e));
         throw e;

@@ -181,9 +181,9 @@ final class Arguments {
   }
 
   private void use(DriverStream stream, @Nullable Capture capture) {
-    kernel.module.ending.useIn(stream, capture);
+    kernel.module.ending.useHeld(stream, capture);
     for (int i = 0; i < count; i++) {
-      buffers[i].block().useIn(stream, capture);
+      buffers[i].block().useHeld(stream, capture);
     }
   }
 

@@ -1,7 +1,7 @@
 package io.cuvette.internal.kernel;
 
+import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.session.Session;
-import io.cuvette.internal.stream.PendingFrees;
 
 /**
  * The modules of a session: those that are closed are unloaded behind their launches. Thread-safe.

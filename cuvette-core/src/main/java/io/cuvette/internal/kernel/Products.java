@@ -46,7 +46,7 @@ public final class Products {
     CudaDriver driver = stream.holdToQueue();
     try {
       Capture before = stream.state.capture();
-      all.forEach(each -> each.block().useIn(stream.state, before));
+      all.forEach(each -> each.block().useHeld(stream.state, before));
       driver
           .math()
           .gemm(
@@ -58,7 +58,7 @@ public final class Products {
               all.get(2).address());
       Capture after = stream.state.capture(); // others may have begun or ended it meanwhile
       if (!Objects.equals(before, after)) {
-        all.forEach(each -> each.block().useIn(stream.state, after));
+        all.forEach(each -> each.block().useHeld(stream.state, after));
       }
     } finally {
       stream.unhold();

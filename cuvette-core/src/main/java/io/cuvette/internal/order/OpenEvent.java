@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.clock.Moment;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.Retainable;
 import io.cuvette.internal.session.Device;
@@ -47,26 +49,33 @@ public final class OpenEvent implements AutoCloseable, Retainable {
   /** The capture that its stream took part in after the last record; 0 for none. */
   private volatile long capturedIn;
 
+  private final LastRecord last = new LastRecord();
+
   /** Whether others have the handle, so that its last record need not be one of this library. */
   private volatile boolean shown;
 
   /** Whether a capture may ever have had a record of it; shared with its end. */
   private final AtomicBoolean wasCaptured = new AtomicBoolean();
 
+  /** Whether the device keeps it for its next use; shared with its end. */
+  private final AtomicBoolean isSpare;
+
   /** The handle by which others import it, once requested; for an imported event its origin's. */
   private volatile @Nullable EventDescriptor descriptor;
 
-  private OpenEvent(Device device, long handle, EventOptions options) {
+  private OpenEvent(Device device, long handle, EventOptions options, AtomicBoolean isSpare) {
     this.device = device;
     this.handle = handle;
     this.options = options;
+    this.isSpare = isSpare;
     this.ending =
         new ObjectEnding(
-            this, device.session(), new Handle(device, handle, wasCaptured, new Once()));
+            this, device.session(), new Handle(device, handle, wasCaptured, isSpare, new Once()));
   }
 
   /** The event of the driver. */
-  private record Handle(Device device, long value, AtomicBoolean captured, Once destroyed)
+  private record Handle(
+      Device device, long value, AtomicBoolean captured, AtomicBoolean isSpare, Once destroyed)
       implements ObjectEnding.Ended {
     @Override
     public void end(ObjectEnding ending) {
@@ -94,7 +103,13 @@ public final class OpenEvent implements AutoCloseable, Retainable {
     }
 
     private void destroy() {
-      destroyed.free(() -> device.session().driver().events().eventDestroy(device.id(), value));
+      destroyed.free(() -> {
+        if (isSpare.get()) {
+          device.spareEvents.give(value);
+        } else {
+          device.session().driver().events().eventDestroy(device.id(), value);
+        }
+      });
     }
 
     @Override
@@ -113,13 +128,25 @@ public final class OpenEvent implements AutoCloseable, Retainable {
             registered(
                 device,
                 device.context().events().eventCreate(device.id(), EventFlags.of(options)),
-                options));
+                options,
+                false));
+  }
+
+  /** One that only this library has, to make a stream wait for another; its device keeps it. */
+  static OpenEvent toOrder(Device device) {
+    Session session = device.session();
+    session.leaks().drain();
+    CudaDriver _ = device.context();
+    return session
+        .gate()
+        .make(() -> registered(device, device.spareEvents.take(), EventOptions.ORDER_ONLY, true));
   }
 
   /** The driver gets the event back if there is no Java heap for it. */
-  private static OpenEvent registered(Device device, long handle, EventOptions options) {
+  private static OpenEvent registered(
+      Device device, long handle, EventOptions options, boolean isSpare) {
     try {
-      OpenEvent event = new OpenEvent(device, handle, options);
+      OpenEvent event = new OpenEvent(device, handle, options, new AtomicBoolean(isSpare));
       event.ending.listed();
       return event;
     } catch (OutOfMemoryError e) {
@@ -144,7 +171,8 @@ public final class OpenEvent implements AutoCloseable, Retainable {
     } catch (CudaException e) {
       throw explained(e, descriptor.process().equals(device.session().process()));
     }
-    OpenEvent event = registered(device, handle, options);
+    OpenEvent event = registered(device, handle, options, false);
+    event.last.share();
     event.recorded = true;
     event.mayBeCaptured = true;
     event.descriptor = descriptor;
@@ -188,6 +216,7 @@ public final class OpenEvent implements AutoCloseable, Retainable {
   public long handle() {
     mayBeCaptured = true;
     shown = true;
+    last.share();
     return handle;
   }
 
@@ -216,6 +245,7 @@ public final class OpenEvent implements AutoCloseable, Retainable {
   }
 
   private EventDescriptor export() {
+    last.share();
     CudaDriver driver = hold();
     try {
       byte[] bytes = driver.sharing().ipcGetEventHandle(device.id(), handle);
@@ -238,10 +268,15 @@ public final class OpenEvent implements AutoCloseable, Retainable {
           "%s of %s cannot be recorded on %s (expected: a stream of the same device)"
               .formatted(this, device, stream));
     }
-    mayBeCaptured |= stream.state.isExposed();
     CudaDriver driver = stream.holdToQueue();
     try {
-      use(own -> driver.events().eventRecord(device.id(), own, stream.state.handle));
+      if (stream.state.isExposed()) { // while it is held, nobody begins to
+        mayBeCaptured = true;
+        isSpare.set(false);
+      }
+      last.record(
+          stream.state,
+          () -> use(own -> driver.events().eventRecord(device.id(), own, stream.state.handle)));
       capturedIn = captureOf(stream.state);
       if (capturedIn != 0) {
         wasCaptured.set(true);
@@ -256,6 +291,7 @@ public final class OpenEvent implements AutoCloseable, Retainable {
   /** Nodes of a graph have it: the driver crashes when the graph runs without the event. */
   @Override
   public void retain() {
+    last.share();
     ending.lend();
   }
 
@@ -270,12 +306,29 @@ public final class OpenEvent implements AutoCloseable, Retainable {
     recorded = true;
   }
 
+  /** What comes before the last record; null if that is not certain. */
+  @Nullable Moment moment() {
+    return last.moment();
+  }
+
+  /** The last record is done, if it is the same as before the driver was asked. */
+  private void done(@Nullable Moment before) {
+    if (before != null && before == moment()) {
+      StreamClock.done(before);
+    }
+  }
+
   /** Whether the work before the last record is done; true if it was never recorded. */
   public boolean isDone() {
     CudaDriver driver = hold();
     try {
       checkNotCaptured("isDone");
-      return driver.events().eventQuery(device.id(), handle);
+      Moment before = moment();
+      boolean isDone = driver.events().eventQuery(device.id(), handle);
+      if (isDone) {
+        done(before);
+      }
+      return isDone;
     } catch (CudaException e) {
       throw explainedIfCaptured(e);
     } finally {
@@ -298,7 +351,9 @@ public final class OpenEvent implements AutoCloseable, Retainable {
     CudaDriver driver = hold();
     try {
       checkNotCaptured("synchronize");
+      Moment before = moment();
       ending.await(() -> driver.events().eventSynchronize(device.id(), handle));
+      done(before);
     } catch (CudaException e) {
       throw explainedIfCaptured(e);
     } finally {

@@ -4,6 +4,8 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.clock.Moment;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
@@ -93,7 +95,12 @@ public final class OpenStream {
     CudaDriver _ = hold();
     try {
       checkNotCapturing(call);
-      return state.isWorkDone();
+      Moment before = state.clock.moment(1);
+      boolean isDone = state.isWorkDone();
+      if (isDone && state.clock.isRunning()) {
+        StreamClock.done(before);
+      }
+      return isDone;
     } finally {
       unhold();
     }
@@ -114,7 +121,11 @@ public final class OpenStream {
     try {
       checkNotCapturing("synchronize");
       state.streams.listener().beforeWait(stream -> stream == state);
+      Moment before = state.clock.moment(1);
       state.ending().await(this::awaitHeld);
+      if (state.clock.isRunning()) {
+        StreamClock.done(before);
+      }
     } finally {
       unhold();
     }
@@ -191,7 +202,29 @@ public final class OpenStream {
           event.checkWait(state, what);
           return event.mayBeCaptured();
         },
-        driver -> event.use(own -> wait(driver, own)));
+        driver -> follow(event, () -> event.use(own -> wait(driver, own))));
+  }
+
+  /**
+   * Makes work queued from now on wait for what another stream has queued so far.
+   *
+   * @param what what the user wants to wait for
+   */
+  public void waitFor(OpenStream other, Object what) {
+    checkUsable();
+    try (OpenEvent event = OpenEvent.toOrder(other.on())) {
+      event.record(other);
+      waitFor(event, what);
+    }
+  }
+
+  /** Has the stream, which is held, know what it waits for. */
+  private void follow(OpenEvent event, Runnable wait) {
+    Moment before = event.moment();
+    wait.run();
+    if (before != null && before == event.moment() && state.clock.isRunning()) {
+      state.clock.follow(before);
+    }
   }
 
   /** The same for an event of others, of which nothing is known. */

@@ -249,7 +249,7 @@ public final class GrowableBlock extends Block {
 
   private void markWork() {
     Failures failures = new Failures();
-    for (StreamUse use = uses(); use != null; use = use.next()) {
+    for (var use = uses(); use != null; use = use.next()) {
       WorkMarker marker;
       try {
         marker = use.stream().marker();
@@ -311,7 +311,7 @@ public final class GrowableBlock extends Block {
     if (session.frees().putOff(false, this::releaseAgain)) {
       return;
     }
-    for (StreamUse use = uses(); use != null; use = use.next()) {
+    for (var use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }
     if (isWorkDone()) {
@@ -323,7 +323,7 @@ public final class GrowableBlock extends Block {
 
   /** A stream that captures now could not be waited for. */
   private boolean isWorkDone() {
-    for (StreamUse use = uses(); use != null; use = use.next()) {
+    for (var use = uses(); use != null; use = use.next()) {
       if (!use.stream().isIdleSoon()) {
         return false;
       }

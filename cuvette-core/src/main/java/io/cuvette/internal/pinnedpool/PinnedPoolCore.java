@@ -20,10 +20,10 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.block.OutOfMemoryText;
 import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pool.PoolCore;
 import io.cuvette.internal.session.DeferredFrees;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.stream.PendingFrees;
 import io.cuvette.internal.stream.Streams;
 import org.jspecify.annotations.Nullable;
 

@@ -2,6 +2,7 @@ package io.cuvette.internal.session;
 
 import io.cuvette.ComputeCapability;
 import io.cuvette.DeviceAttribute;
+import io.cuvette.EventOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -9,6 +10,7 @@ import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
+import io.cuvette.internal.base.SpareHandles;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
@@ -27,6 +29,10 @@ public final class Device {
 
   private final Session session;
   private final int id;
+
+  /** Events that order work of the library itself: no graph has one, and nobody queries it. */
+  public final SpareHandles spareEvents = new SpareHandles(this::makeEvent, this::destroyEvent);
+
   private final AtomicLong waits = new AtomicLong();
   private final AtomicLong awaited = new AtomicLong();
   private volatile boolean used;
@@ -35,6 +41,14 @@ public final class Device {
   public Device(Session session, int id) {
     this.session = session;
     this.id = id;
+  }
+
+  private long makeEvent() {
+    return session.driver().events().eventCreate(id, EventFlags.of(EventOptions.ORDER_ONLY));
+  }
+
+  private void destroyEvent(long event) {
+    session.driver().events().eventDestroy(id, event);
   }
 
   /** The number of the device. */

@@ -13,7 +13,7 @@ import io.cuvette.internal.session.PeerHandles;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.share.Mapping.State;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.internal.stream.UsedMemory.StreamUse;
+import io.cuvette.internal.stream.StreamUse;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.IdleMark;
@@ -69,7 +70,10 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   /** These are for a stream that can be captured. */
   private final IdleMark mark;
 
-  private final SideStream side = new SideStream(this);
+  /** Where to queue what must be in no graph. */
+  public final SideStream side = new SideStream(this);
+
+  public final StreamClock clock = new StreamClock(this, () -> ending.holds(), this::isIdle);
 
   /** A stream that somebody else has, or that exists from the start. */
   public static DriverStream foreign(Streams streams, Device device, long handle) {
@@ -92,7 +96,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   public static DriverStream owned(Streams streams, Device device, long handle, boolean blocking) {
     DriverStream state = new DriverStream(streams, device, handle, true, null, null);
     state.blocking = blocking;
-    state.calm.begin();
+    state.clock.begin();
     return state;
   }
 
@@ -228,11 +232,6 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   /** Whether another thread can begin to capture it at any moment; for who holds it. */
   public boolean canBeCaptured() {
     return exposed && confinedTo == null;
-  }
-
-  /** Where to queue what must be in no graph. */
-  public SideStream side() {
-    return side;
   }
 
   /** Whether it is the null stream, which cannot be captured. */
@@ -448,6 +447,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     setClosed();
     mark.forget();
     failures.run(side::close);
+    failures.run(() -> clock.end(streams.ended()));
     ending.endAlone();
     retireArenas();
     streams.forget(this);

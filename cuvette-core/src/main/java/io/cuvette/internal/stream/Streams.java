@@ -59,7 +59,7 @@ public final class Streams {
   private final ConcurrentHashMap<CaptureKey, DriverStream> ofCaptures = new ConcurrentHashMap<>();
 
   /** Memory that no pool keeps, closed while a graph could use it. */
-  private final PendingFrees<UsedMemory> ofGraphs = new PendingFrees<>(Ending::releaseAgain);
+  private final FreesAfterGraphs<UsedMemory> ofGraphs;
 
   private record Key(int device, long id) {}
 
@@ -68,16 +68,19 @@ public final class Streams {
   /**
    * Begins without streams but the built-in ones.
    *
+   * @param ofGraphs releases memory that no pool keeps
    * @param locals makes what pools keep for a stream
    */
   public Streams(
       Session session,
       SyncListener listener,
       Relief relief,
+      FreesAfterGraphs<UsedMemory> ofGraphs,
       Function<DriverStream, StreamLocal> locals) {
     this.session = session;
     this.listener = listener;
     this.relief = relief;
+    this.ofGraphs = ofGraphs;
     this.locals = locals;
     this.captures = new Captures(session.driver());
     this.nullStreams = builtIn(StreamHandle.NULL);

@@ -1,5 +1,6 @@
 package io.cuvette.internal.stream;
 
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.Captured;
 import io.cuvette.internal.lifetime.Ending;
@@ -37,17 +38,6 @@ public abstract class UsedMemory extends Ending {
 
   /** What captures did with the memory; null for most, so that it takes no room of a block. */
   private volatile @Nullable Captured captured;
-
-  /**
-   * Streams that used the memory, newest first.
-   *
-   * @param count how many these are
-   */
-  public record StreamUse(DriverStream stream, @Nullable StreamUse next, int count) {
-    public StreamUse(DriverStream stream, @Nullable StreamUse next) {
-      this(stream, next, next == null ? 1 : next.count + 1);
-    }
-  }
 
   public UsedMemory(
       Object buffer,
@@ -123,8 +113,17 @@ public abstract class UsedMemory extends Ending {
    *     known
    */
   public final void useIn(DriverStream stream, @Nullable Capture capture) {
+    useIn(stream, capture, StreamClock.NOT_NOTED);
+  }
+
+  /** The same for who holds the stream until the work is queued. */
+  public final void useHeld(DriverStream stream, @Nullable Capture capture) {
+    useIn(stream, capture, stream.clock.isRunning() ? stream.clock.now() : StreamClock.NOT_NOTED);
+  }
+
+  private void useIn(DriverStream stream, @Nullable Capture capture, long noted) {
     if (capture == null) {
-      use(stream);
+      use(stream, noted);
     } else {
       use(capture.checked("use of a buffer", stream), stream != home, false);
     }
@@ -137,18 +136,61 @@ public abstract class UsedMemory extends Ending {
 
   /** Notes that a stream uses the memory. */
   public final void use(DriverStream stream) {
-    if (stream == home) {
-      return;
+    use(stream, StreamClock.NOT_NOTED);
+  }
+
+  private void use(DriverStream stream, long noted) {
+    if (stream != home) {
+      stream.calm.disturb(); // work comes that need not be ours
+      note(stream, noted);
     }
+  }
+
+  /**
+   * Numbers all work that used the memory, which is closed, for who brings it back in order of
+   * another stream: its own one then counts as well.
+   *
+   * @return false, and nothing is changed, if some of the streams have no clock
+   */
+  public final boolean numberUses(DriverStream of) {
+    DriverStream usedAt = home == of ? null : home;
+    if (usedAt != null && !usedAt.clock.isRunning()) {
+      return false;
+    }
+    for (StreamUse use = uses; use != null; use = use.next()) {
+      if (!use.stream().clock.isRunning()) {
+        return false;
+      }
+    }
+    if (usedAt != null) {
+      note(usedAt, StreamClock.NOT_NOTED);
+    }
+    for (StreamUse use = uses; use != null; use = use.next()) {
+      use.close();
+    }
+    return true;
+  }
+
+  /** What is known of the use by a stream. */
+  public final @Nullable StreamUse useOf(DriverStream stream) {
+    StreamUse use = uses;
+    while (use != null && use.stream() != stream) {
+      use = use.next();
+    }
+    return use;
+  }
+
+  private void note(DriverStream stream, long noted) {
     while (true) {
       StreamUse head = uses;
-      for (StreamUse use = head; use != null; use = use.next) {
-        if (use.stream == stream) {
+      for (StreamUse use = head; use != null; use = use.next()) {
+        if (use.stream() == stream) {
+          use.note(noted);
           return;
         }
       }
-      StreamUse rest = head != null && head.count % LOOK_AGAIN == 0 ? unfinished(head) : head;
-      if (USES.compareAndSet(this, head, new StreamUse(stream, rest))) {
+      StreamUse rest = head != null && head.count() % LOOK_AGAIN == 0 ? unfinished(head) : head;
+      if (USES.compareAndSet(this, head, new StreamUse(stream, rest, noted))) {
         return;
       }
     }
@@ -157,9 +199,9 @@ public abstract class UsedMemory extends Ending {
   /** Without streams that are closed and done: memory that lives long sees many come and go. */
   private static @Nullable StreamUse unfinished(StreamUse all) {
     StreamUse rest = null;
-    for (StreamUse use = all; use != null; use = use.next) {
-      if (!use.stream.isOver()) {
-        rest = new StreamUse(use.stream, rest);
+    for (StreamUse use = all; use != null; use = use.next()) {
+      if (!use.stream().isOver()) {
+        rest = new StreamUse(use.stream(), rest, StreamClock.NOT_NOTED); // others note there yet
       }
     }
     return rest;

@@ -3,10 +3,10 @@ package io.cuvette.internal.streamcache;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.fence.CachingPool;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.internal.stream.PendingFrees;
 import java.util.function.LongSupplier;
 
 /**

@@ -3,6 +3,7 @@ package io.cuvette.internal.streamcache;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.lifetime.ReturnStack;
@@ -43,6 +44,12 @@ public final class StreamCache extends BlockCache {
   /** How often memory became free here: as long as that does not change, none did. */
   private long frees;
 
+  /** The stream's, which numbers its work. */
+  private final StreamClock work;
+
+  /** What it showed then. */
+  private long freedAt;
+
   /** Bytes of chunks in use here that are on their way to another arena. */
   private long inHandBytes;
 
@@ -69,6 +76,7 @@ public final class StreamCache extends BlockCache {
     this.chunks = chunks;
     this.ended = ended;
     this.clock = new CoarseClock(of.clock);
+    this.work = stream.clock;
   }
 
   @Override
@@ -173,12 +181,21 @@ public final class StreamCache extends BlockCache {
       } else {
         of.held.enterArena(chunkBytes);
         frees++;
+        freedAt = work.now(); // it may be here as this stream waits for another
       }
     }
   }
 
-  /** The smallest free block of an arena that fits, and how often memory was freed there so far. */
-  public record Fit(StreamCache arena, long bytes, long frees) {}
+  /**
+   * The smallest free block of an arena that fits, how often memory was freed there so far, and
+   * what its stream's clock showed at the last time.
+   */
+  public record Fit(StreamCache arena, long bytes, long frees, long freedAt) {
+    /** Whether all that used what was free then comes before what a stream does. */
+    public boolean isBefore(StreamClock other) {
+      return freedAt != 0 && other.isAfter(arena.stream.clock, StreamClock.NOT_NOTED, freedAt);
+    }
+  }
 
   /** The smallest free block of at least {@code rounded} bytes; null if there is none. */
   public @Nullable Fit fit(long rounded) {
@@ -186,7 +203,7 @@ public final class StreamCache extends BlockCache {
     try {
       gather();
       long bytes = blocks.bestFitBytes(rounded);
-      return bytes == 0 ? null : new Fit(this, bytes, frees);
+      return bytes == 0 ? null : new Fit(this, bytes, frees, freedAt);
     } finally {
       lock.unlock();
     }
@@ -363,6 +380,7 @@ public final class StreamCache extends BlockCache {
       freeChunks.freed(blocks.chunk(free), free, time);
     }
     frees++;
+    freedAt = work.now();
     if (block.stripe == null) {
       live.put(block.block, null);
       requestedBytes -= block.requestedBytes;

@@ -3,10 +3,8 @@ package io.cuvette.internal.streamcache;
 import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
@@ -15,7 +13,9 @@ import java.util.function.Consumer;
  * from its start to its end, so that all its memory can be found. Thread-safe.
  */
 public final class StreamCaches {
-  private final Set<StreamCache> all = ConcurrentHashMap.newKeySet();
+  /** In the order in which they were made, so that what is released does not depend on luck. */
+  private final CopyOnWriteArrayList<StreamCache> all = new CopyOnWriteArrayList<>();
+
   private final Chunks chunks;
   private final Consumer<StreamCache> ended;
   private final AtomicLong made = new AtomicLong();
@@ -48,11 +48,9 @@ public final class StreamCaches {
     }
   }
 
-  /** In the order in which they were made, so that what is released does not depend on luck. */
+  /** Whoever iterates sees those of that moment. */
   public List<StreamCache> all() {
-    List<StreamCache> sorted = new ArrayList<>(all);
-    sorted.sort(Comparator.comparingLong(arena -> arena.number));
-    return sorted;
+    return all;
   }
 
   /** Those of closed streams, which still have memory. */
@@ -88,7 +86,7 @@ public final class StreamCaches {
   public void assertConsistent(Budget held) {
     boolean checked = false;
     while (!checked) {
-      List<StreamCache> paused = all();
+      List<StreamCache> paused = List.copyOf(all);
       long bytes = 0;
       for (StreamCache arena : paused) {
         bytes += arena.pause();

@@ -115,12 +115,12 @@ public final class Transfers {
     CudaDriver driver = stream.holdToQueue();
     try {
       Capture before = stream.state.capture();
-      used.forEach(each -> each.useIn(stream.state, before));
+      used.forEach(each -> each.useHeld(stream.state, before));
       work.accept(driver);
       if (stream.state.isExposed()) {
         Capture after = stream.state.capture();
         if (!Objects.equals(before, after)) { // a capture has begun before the work, or ended
-          used.forEach(each -> each.useIn(stream.state, after));
+          used.forEach(each -> each.useHeld(stream.state, after));
         }
       }
     } finally {

@@ -142,7 +142,7 @@ final class Cell {
       cuda.device(0).synchronize();
       cuda.leaksFound();
     }
-    cuda.defaultMemoryPool().freeAllBlocks();
+    cuda.devices().forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     cuda.defaultMemoryPool().assertConsistent();
     cuda.defaultPinnedMemoryPool().assertConsistent();

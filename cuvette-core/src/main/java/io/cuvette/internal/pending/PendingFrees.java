@@ -1,4 +1,4 @@
-package io.cuvette.internal.stream;
+package io.cuvette.internal.pending;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
@@ -8,9 +8,14 @@ import io.cuvette.internal.fence.Fence;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeftForLater;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.stream.FreesAfterGraphs;
+import io.cuvette.internal.stream.UsedMemory;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,10 +28,15 @@ import org.jspecify.annotations.Nullable;
  * Blocks whose buffers are closed while other streams or captured graphs may still use them: they
  * come back when that use is over. Nothing here waits but {@link #await}. Thread-safe.
  *
+ * <p>A block that goes back in order of a stream, and was used by streams that have a clock alone,
+ * is in a queue and costs no call of the driver when it is closed. Others have a fence for each
+ * use, which is made then.
+ *
  * @param <B> the kind of block
  */
-public final class PendingFrees<B extends UsedMemory> {
+public final class PendingFrees<B extends UsedMemory> implements FreesAfterGraphs<B> {
   private final Consumer<B> give;
+  private final FreeQueues<B> queues = new FreeQueues<>();
   private final ConcurrentLinkedQueue<Pending<B>> queue = new ConcurrentLinkedQueue<>();
 
   /** What came when there was no Java heap; it is counted too. */
@@ -58,10 +68,14 @@ public final class PendingFrees<B extends UsedMemory> {
    * Gives the block back at once if the streams that used it are idle and it is in no graph. What
    * there is no Java heap to wait for now is looked at again with a later call.
    */
+  @Override
   public void free(B block, @Nullable DriverStream of) {
     List<Fence> fences = null;
     RuntimeException failure;
     try {
+      if (of != null && freeInOrder(block, of)) {
+        return;
+      }
       fences = captures(block, of);
       failure = markAll(block, of, fences);
     } catch (OutOfMemoryError e) {
@@ -77,6 +91,43 @@ public final class PendingFrees<B extends UsedMemory> {
     }
     if (failure != null) {
       throw failure;
+    }
+  }
+
+  /** Whether the block is in a queue now, or has gone back. A failing call is thrown at the end. */
+  private boolean freeInOrder(B block, DriverStream of) {
+    if (block.isCaptured() || !block.numberUses(of)) {
+      return false;
+    }
+    RuntimeException failure = null;
+    try {
+      askIfIdleBefore(block, of);
+    } catch (RuntimeException e) {
+      failure = e;
+    }
+    boolean isQueued = false;
+    count(block, 1); // first: others may take it out at once
+    try {
+      isQueued = queues.add(block, of);
+    } finally {
+      if (!isQueued) {
+        count(block, -1);
+      }
+    }
+    if (!isQueued) {
+      give.accept(block);
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return true;
+  }
+
+  private static void askIfIdleBefore(UsedMemory block, DriverStream of) {
+    for (var use = block.uses(); use != null; use = use.next()) {
+      if (!use.isBefore(of)) {
+        use.stream().clock.askIfIdleBefore();
+      }
     }
   }
 
@@ -165,8 +216,21 @@ public final class PendingFrees<B extends UsedMemory> {
   }
 
   /** Gives back what is done by now. */
+  @Override
   public void poll() {
-    left.drain(this::freeLeft);
+    int _ = poll(Integer.MAX_VALUE);
+  }
+
+  /**
+   * The same, asking the driver about so many streams at most that have a clock.
+   *
+   * @return how many it asked about
+   */
+  public int poll(int most) {
+    pollKnown();
+    boolean any = blocks() != 0;
+    Set<DriverStream> asked = any ? new HashSet<>() : Set.of();
+    while (any && ask(asked, most) && giveKnown()) {}
     for (Iterator<Pending<B>> each = queue.iterator(); each.hasNext(); ) {
       Pending<B> pending = each.next();
       if (pending.given.get()) {
@@ -175,16 +239,88 @@ public final class PendingFrees<B extends UsedMemory> {
         give(pending, each);
       }
     }
+    return asked.size();
+  }
+
+  /** Asks about streams that were not asked about yet; false if there are none. */
+  private boolean ask(Set<DriverStream> asked, int most) {
+    int before = asked.size();
+    for (FreeQueue<B> each : queues.inTurn(most)) {
+      long wanted = each.wanted();
+      if (wanted != 0 && asked.size() < most && asked.add(each.user)) {
+        each.user.clock.ask(wanted);
+      }
+    }
+    return asked.size() > before;
+  }
+
+  /** Gives back what is known to be done or in order, without a call of the driver. */
+  public void pollKnown() {
+    left.drain(this::freeLeft);
+    if (blocks() != 0) {
+      boolean _ = giveKnown();
+    }
+  }
+
+  /** Whether some of it waits for one more stream instead. */
+  private boolean giveKnown() {
+    boolean again = false;
+    for (FreeQueue<B> each : queues.all()) {
+      giving.incrementAndGet(); // first: either it is found pending, or as being given
+      try {
+        for (B block = each.takeKnown(); block != null; block = each.takeKnown()) {
+          again |= !giveOrQueue(block, each.home);
+        }
+      } finally {
+        giving.decrementAndGet();
+      }
+    }
+    return again;
+  }
+
+  private boolean giveOrQueue(B block, DriverStream home) {
+    boolean isDone = !isQueuedAgain(block, home);
+    if (isDone) {
+      count(block, -1);
+      give.accept(block);
+    }
+    return isDone;
+  }
+
+  /** Whether a block waits for one more stream, or for Java heap to do so. */
+  private boolean isQueuedAgain(B block, DriverStream home) {
+    try {
+      return queues.add(block, home);
+    } catch (OutOfMemoryError e) {
+      left.leave(block);
+      return true;
+    }
   }
 
   /** Waits for all that is pending now, and gives it back. */
   public void await() {
     left.drain(this::freeLeft);
+    for (boolean again = true; again; ) {
+      again = false;
+      for (FreeQueue<B> each : queues.all()) {
+        again |= await(each);
+      }
+    }
     for (Pending<B> pending : queue) {
       pending.fences.forEach(Fence::await);
     }
     poll();
     boolean _ = awaitGiving();
+  }
+
+  /** Waits for one stream; whether some of that waits for one more now. */
+  private boolean await(FreeQueue<B> from) {
+    long wanted = from.wanted();
+    if (wanted == 0) {
+      return false;
+    }
+    from.user.clock.await(wanted);
+    return giveKnown();
   }
 
   /** Waits for what other threads are giving back; false if that was nothing. */
@@ -195,6 +331,10 @@ public final class PendingFrees<B extends UsedMemory> {
   /** Waits for one after the other, searching after each; null if that finds nothing. */
   public <T> @Nullable T await(Supplier<@Nullable T> again) {
     left.drain(this::freeLeft);
+    T back = awaitQueues(again);
+    if (back != null) {
+      return back;
+    }
     for (Pending<B> pending : queue) {
       int before = blocks();
       if (!pending.given.get()) {
@@ -209,8 +349,25 @@ public final class PendingFrees<B extends UsedMemory> {
     return awaitGiving() ? again.get() : null;
   }
 
+  private <T> @Nullable T awaitQueues(Supplier<@Nullable T> again) {
+    boolean goesOn = true;
+    while (goesOn) {
+      goesOn = false;
+      for (FreeQueue<B> each : queues.all()) {
+        int before = blocks();
+        goesOn |= await(each);
+        T found = blocks() == before ? null : again.get();
+        if (found != null) {
+          return found;
+        }
+      }
+    }
+    return null;
+  }
+
+  @Override
   public boolean isEmpty() {
-    return queue.isEmpty() && left.isEmpty();
+    return blocks() == 0;
   }
 
   /** The bytes of the pending blocks. */
@@ -242,6 +399,11 @@ public final class PendingFrees<B extends UsedMemory> {
   /** Forgets all, for a pool that is torn down. */
   public void clear() {
     left.drain(this::forget);
+    for (FreeQueue<B> each : queues.all()) {
+      for (B block = each.takeAny(); block != null; block = each.takeAny()) {
+        count(block, -1);
+      }
+    }
     for (Pending<B> one = queue.poll(); one != null; one = queue.poll()) {
       if (one.given.compareAndSet(false, true)) {
         count(one.block, -1);

@@ -1,0 +1,332 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which waits tell the pools that memory is in order, and which do not. */
+@Timeout(60)
+class OrderingTrustTest extends OrderingFixture {
+  private static final int RACES = 2_000;
+
+  @ParameterizedTest
+  @EnumSource
+  void eventOfWhichTheHandleIsKnown_isNotTrusted(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      assertThat(event.handle()).isNotZero();
+      home.waitFor(event);
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  /** It may do so before or after this one, which nothing tells. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void eventThatAnotherProcessCanRecord_isNotTrusted(boolean isRecordedBefore) {
+    MemoryResource pool = pool(Kind.CACHING);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    EventOptions options = EventOptions.ORDER_ONLY.withInterprocess(true);
+    try (CudaEvent event = cuda.device(0).createEvent(options)) {
+      if (isRecordedBefore) {
+        event.record(other);
+        export(event);
+      } else {
+        export(event);
+        event.record(other);
+      }
+      home.waitFor(event);
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+    busy.finish(other);
+    assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  private static void export(CudaEvent event) {
+    try {
+      EventDescriptor _ = event.descriptor();
+    } catch (CudaException e) {
+      // there are no descriptors here; it may have been made all the same
+    }
+  }
+
+  /** Who records last is known to the device alone. */
+  @Test
+  void eventRecordedByTwoThreadsAtOnce_isNotTakenForTheOtherRecord() throws InterruptedException {
+    CudaStream third = stream();
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      for (int i = 0; i < RACES; i++) {
+        long numberOfOther = other.state.clock.now();
+        long numberOfThird = third.state.clock.now();
+        CountDownLatch ready = new CountDownLatch(2);
+        Thread beside = Thread.ofPlatform().start(() -> recordTogether(event, third, ready));
+        recordTogether(event, other, ready);
+        beside.join();
+        home.waitFor(event);
+        boolean isOther = calls.recordedLast.get() == other.state.handle;
+        assertThat(knows(other, numberOfOther) && !isOther).as("round %d", i).isFalse();
+        assertThat(knows(third, numberOfThird) && isOther).as("round %d", i).isFalse();
+      }
+    }
+  }
+
+  private static void recordTogether(CudaEvent event, CudaStream stream, CountDownLatch ready) {
+    ready.countDown();
+    while (ready.getCount() > 0) {
+      Thread.onSpinWait();
+    }
+    event.record(stream);
+  }
+
+  /** Whether the first stream takes work of another one, noted with a number, as ordered. */
+  private boolean knows(CudaStream stream, long number) {
+    return home.state.clock.isAfter(stream.state.clock, number, Long.MAX_VALUE);
+  }
+
+  /** It orders what the graph does, and not what the stream does now. */
+  @ParameterizedTest
+  @EnumSource
+  void waitInACapture_doesNotTellOfWorkBefore(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaGraph graph =
+        home.capture(() -> {
+          other.waitFor(home);
+          home.waitFor(other);
+        })) {
+      buffer.close();
+      assertThat(graph.isClosed()).isFalse();
+      assertThat(cuda.device(0).core().spareEvents.count())
+          .as("events that the graph has")
+          .isZero();
+      assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+    }
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+    busy.finish(other);
+    assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  /** Noted before the record, and queued after it. */
+  @ParameterizedTest
+  @EnumSource
+  void workOfAThreadThatIsSlower_isNotCovered(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    busy.begin(other);
+    calls.atFill.set(() -> home.waitFor(other));
+    buffer.fill((byte) 1, other);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void workOfAThreadThatIsQuickerThanTheEndOfTheRecord_isNotCovered(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    busy.begin(other);
+    calls.afterRecord.set(() -> buffer.fill((byte) 1, other));
+    home.waitFor(other);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void memoryFreedAfterTheHandOver_isNotTaken(Kind kind) {
+    MemoryResource pool = pool(kind);
+    busy.begin(home);
+    Buffer before = pool.allocate(BYTES, home);
+    Buffer buffer = pool.allocate(BYTES << 4, home);
+    Buffer last = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, home);
+    last.close();
+    other.waitFor(home);
+    buffer.fill((byte) 2, home);
+    buffer.close();
+    before.close();
+    Buffer again = pool.allocate(BYTES, home); // what was freed before is in the index now
+    long held = stats(pool).heldBytes();
+    Buffer next = pool.allocate(BYTES << 4, other);
+    assertThat(stats(pool).heldBytes()).isGreaterThan(held);
+    again.close();
+    next.close();
+  }
+
+  /** The block has the use of either. */
+  @ParameterizedTest
+  @EnumSource
+  void usesOfTwoStreamsWithOneHandle_areTwo(Kind kind) {
+    MemoryResource pool = pool(kind);
+    CudaStream first = stream();
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, first);
+    long handle = first.state.handle;
+    first.close();
+    calls.nextStream.set(handle);
+    CudaStream next = stream();
+    buffer.fill((byte) 1, next);
+    busy.begin(next);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  /** What it is waited for is another's than what the closed one did. */
+  @ParameterizedTest
+  @EnumSource
+  void streamWithTheHandleOfAClosedOne_doesNotTellOfItsWork(Kind kind) {
+    MemoryResource pool = pool(kind);
+    CudaStream first = stream();
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, first);
+    busy.begin(first);
+    long handle = first.state.handle;
+    first.close();
+    calls.nextStream.set(handle);
+    CudaStream next = stream();
+    assertThat(next.state.handle).isEqualTo(handle);
+    home.waitFor(next);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+    Buffer used = pool.allocate(BYTES, home);
+    used.fill((byte) 1, next);
+    used.close();
+    busy.finish(next);
+    assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void eventRecordedAnewElsewhere_doesNotTellOfTheFirstStream(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      event.record(stream());
+      home.waitFor(event);
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void eventRecordedAnewAsAStreamWaits_doesNotTellOfTheFirstStream(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    CudaStream third = stream();
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      calls.atWait.set(() -> event.record(third));
+      home.waitFor(event);
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  /** Somebody else may close the memory while the driver is about the wait. */
+  @ParameterizedTest
+  @EnumSource
+  void waitThatIsNotMadeYet_isNotBelieved(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    AtomicLong pending = new AtomicLong();
+    calls.atWait.set(() -> {
+      buffer.close();
+      pending.set(stats(pool).pendingBytes());
+    });
+    home.waitFor(other);
+    assertThat(pending).hasValue(BYTES);
+    assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void waitThatTheDriverRefuses_isNotBelieved(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    calls.atWait.set(() -> {
+      throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuStreamWaitEvent");
+    });
+    assertThatThrownBy(() -> home.waitFor(other)).isInstanceOf(CudaException.class);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void recordThatTheDriverRefuses_leavesTheEventUnknown(Kind kind) {
+    MemoryResource pool = pool(kind);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      Buffer buffer = pool.allocate(BYTES, home);
+      buffer.fill((byte) 1, other);
+      busy.begin(other);
+      busy.refuse(1);
+      assertThatThrownBy(() -> event.record(other)).isInstanceOf(CudaException.class);
+      home.waitFor(event);
+      buffer.close();
+      assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+    }
+  }
+
+  /** What was queued before and after the record, as the wait comes later. */
+  @ParameterizedTest
+  @EnumSource
+  void workAfterTheRecordOfAnEvent_isNotCovered(Kind kind) {
+    MemoryResource pool = pool(kind);
+    busy.begin(other);
+    Buffer before = pool.allocate(BYTES, home);
+    before.fill((byte) 1, other);
+    Buffer after = pool.allocate(BYTES, home);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      after.fill((byte) 1, other);
+      home.waitFor(event);
+    }
+    before.close();
+    assertThat(stats(pool).pendingBytes()).isZero();
+    after.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void workAfterTheHandOver_isNotCovered(Kind kind) {
+    MemoryResource pool = pool(kind);
+    busy.begin(other);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    home.waitFor(other);
+    buffer.fill((byte) 2, other);
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+}
