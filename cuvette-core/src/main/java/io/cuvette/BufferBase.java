@@ -73,7 +73,8 @@ abstract class BufferBase implements Face {
     if (now instanceof Memory known) {
       return known;
     }
-    Memory made = new Memory(this, kind(), (Block) now, address, byteSize, stream, root == null);
+    Memory made =
+        new Memory(this, kind(), (Block) now, address, byteSize, stream, root == null, false);
     held = made;
     return made;
   }

@@ -68,7 +68,9 @@ public abstract class Block extends UsedMemory {
    * @throws IllegalStateException if it is closed, or the part is there no longer
    */
   public void hold(Memory part) {
-    hold();
+    if (!part.isKept() || !tryHoldAgain()) {
+      hold();
+    }
   }
 
   /** Notes that advice is about to be set for the memory, which lasts until it is freed. */
@@ -96,7 +98,7 @@ public abstract class Block extends UsedMemory {
   }
 
   /**
-   * Begins to hold memory that code outside of Java uses, however often.
+   * Begins to hold memory that code outside of Java, or a copy, uses, however often.
    *
    * @return lets go of it
    * @throws IllegalStateException if it is closed

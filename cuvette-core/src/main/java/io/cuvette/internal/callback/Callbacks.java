@@ -154,7 +154,7 @@ public final class Callbacks {
           }
         };
     try {
-      threads.execute(run);
+      threads.execute(callback, run);
     } catch (RuntimeException | Error e) { // out of threads
       Objects.requireNonNull(watcher).execute(run);
     }

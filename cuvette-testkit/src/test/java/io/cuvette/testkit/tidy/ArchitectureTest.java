@@ -55,6 +55,7 @@ class ArchitectureTest {
           "graph",
           "kernel",
           "box",
+          "completion",
           "transfer",
           "loan",
           "block",
