@@ -4,7 +4,7 @@
 
 #define KERNELS 100
 #define TURNS 50
-#define REPETITIONS 12
+#define REPETITIONS 40
 
 static __typeof__(&cuLaunchKernelEx) launch_kernel;
 static __typeof__(&cuStreamBeginCapture) begin_capture;

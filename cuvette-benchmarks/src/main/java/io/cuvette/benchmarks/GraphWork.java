@@ -17,7 +17,7 @@ final class GraphWork {
   /** So many turns in each repetition measure a GPU. */
   static final int TURNS = 50;
 
-  private static final int REPETITIONS = 12;
+  private static final int REPETITIONS = 40;
   private static final String OF_A_GRAPH = "Graph";
   private static final String OF_A_LAUNCH = "Launch";
 

@@ -22,6 +22,11 @@ public final class OwnCapture {
     begun = capture;
   }
 
+  /** The capture that began here and has not ended; null for none. */
+  public @Nullable Capture begun() {
+    return begun;
+  }
+
   /** Whether the library began the capture that the stream takes part in. */
   public boolean isBegun(CaptureInfo info) {
     Capture capture = begun;

@@ -26,7 +26,7 @@ public final class GraphCapture {
     CudaDriver driver = stream.hold();
     try {
       checkCanBegin(state, memory);
-      state.exposeHeld();
+      state.capturing.expose();
       state.capturing.alone(() -> begun(driver, state, mode, memory));
     } finally {
       stream.unhold();
@@ -36,6 +36,7 @@ public final class GraphCapture {
   private static boolean begun(
       CudaDriver driver, DriverStream state, CaptureMode mode, @Nullable GraphArena memory) {
     state.capturing.check("beginCapture", " already (expected: endCapture before)");
+    state.capturing.change();
     driver.captures().streamBeginCapture(state.device.id(), state.handle, mode.code());
     try {
       state.capturing.own.begun(
@@ -47,6 +48,7 @@ public final class GraphCapture {
       Failures.closeAfter(e, () -> driver.graphs().graphDestroy(streamEndCapture(driver, state)));
       throw e;
     }
+    state.capturing.changed();
     return true;
   }
 
@@ -92,6 +94,7 @@ public final class GraphCapture {
   private static OpenGraph end(CudaDriver driver, DriverStream state) {
     CaptureInfo info = driver.captures().streamGetCaptureInfo(state.device.id(), state.handle);
     checkEnds(state, info);
+    state.capturing.change();
     Capture own = state.capturing.own.taken(info);
     Retained retained = new Retained();
     GraphArena memory = null;
@@ -104,6 +107,7 @@ public final class GraphCapture {
       if (own != null) {
         own.ended();
       }
+      state.capturing.changed();
       return graph;
     } catch (RuntimeException | Error e) {
       notEnded(state, own, e);

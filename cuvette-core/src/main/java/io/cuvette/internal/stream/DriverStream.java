@@ -42,15 +42,6 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   /** Of which stream of a capture it has the memory. */
   private int number;
 
-  /**
-   * Whether somebody else may have begun to capture the stream: the handle was given out, or it
-   * waits for a stream of which it was. The driver is queried about these alone.
-   */
-  private volatile boolean exposed;
-
-  /** Whether every operation knows that. */
-  private volatile boolean exposedToAll;
-
   /** Whether it takes turns with the null stream; null as long as that is not known. */
   private volatile @Nullable Boolean blocking;
 
@@ -201,7 +192,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
       return false;
     }
     try {
-      return exposed
+      return isExposed()
           ? capturing.alone(() -> !capturing.goesOn() && question.getAsBoolean())
           : !capturing.goesOn() && question.getAsBoolean();
     } finally {
@@ -211,27 +202,17 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
   public void expose() {
-    expose(0);
+    capturing.exposeToOthers(0);
   }
 
   /** The same for who holds the stream, once. */
   public void exposeHeld() {
-    expose(1);
-  }
-
-  /** Operations of others that took it for a stream that nobody captures have ended then. */
-  private void expose(int holds) {
-    if (!exposedToAll && !isLegacy()) {
-      streams.captures().arePossible();
-      exposed = true;
-      ending.awaitEntries(holds);
-      exposedToAll = true;
-    }
+    capturing.exposeToOthers(1);
   }
 
   /** Whether another thread can begin to capture it at any moment; for who holds it. */
   public boolean canBeCaptured() {
-    return exposed && confinedTo == null;
+    return isExposed() && confinedTo == null;
   }
 
   /** Whether it is the null stream, which cannot be captured. */
@@ -281,18 +262,18 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   @Override
   public boolean isExposed() {
-    return exposed;
+    return capturing.isPossible();
   }
 
   /**
    * The capture that the stream takes part in; null if in none, or if it cannot be queried here.
    */
   public @Nullable Capture capture() {
-    if (!exposed || isConfinedElsewhere() || !ending.tryHoldAgain()) {
+    if (!isExposed() || isConfinedElsewhere() || !ending.tryHoldAgain()) {
       return null;
     }
     try {
-      return streams.captures().of(device.id(), handle, capturing.own, capturing.ends);
+      return capturing.now();
     } finally {
       ending.unhold();
     }
@@ -343,14 +324,14 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     if (isClosed()) {
       return isLastWorkDone();
     }
-    return exposed
+    return isExposed()
         ? mark.isReached()
-        : ask(() -> !exposed && session.driver().streams().streamQuery(device.id(), handle));
+        : ask(() -> !isExposed() && session.driver().streams().streamQuery(device.id(), handle));
   }
 
   /** The same, but an idle stream has a moment to report it: for callers that do not poll. */
   public boolean isIdleSoon() {
-    boolean marked = exposed && !isClosed() && memoryOf == null;
+    boolean marked = isExposed() && !isClosed() && memoryOf == null;
     return marked ? mark.isReachedSoon() : isIdle();
   }
 

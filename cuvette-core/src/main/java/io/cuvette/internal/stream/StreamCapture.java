@@ -27,6 +27,20 @@ public final class StreamCapture {
 
   private final DriverStream stream;
 
+  /** Captures of this library and of others. */
+  private final Exposure toAll;
+
+  /**
+   * Captures that others may begin or end: the handle was given out, or the stream waits for one of
+   * which it was. The driver is queried about these alone.
+   */
+  private final Exposure toOthers;
+
+  /**
+   * Whether the library begins or ends a capture right now, or failed to: the driver alone knows.
+   */
+  private volatile boolean changes;
+
   /**
    * Held by who begins or ends a capture here or joins one, and between a look at one and what must
    * not meet that.
@@ -40,6 +54,51 @@ public final class StreamCapture {
 
   public StreamCapture(DriverStream stream) {
     this.stream = stream;
+    this.toAll = new Exposure(stream);
+    this.toOthers = new Exposure(stream);
+  }
+
+  /** Whether the stream may be captured now. */
+  boolean isPossible() {
+    return toAll.isPossible();
+  }
+
+  /** From now on the library may capture it, for who holds the stream once. */
+  public void expose() {
+    toAll.begin(1);
+  }
+
+  /**
+   * From now on others may, too, or it may join a capture of another stream.
+   *
+   * @param holds how often the caller holds the stream
+   */
+  void exposeToOthers(int holds) {
+    toAll.begin(holds);
+    toOthers.begin(holds);
+  }
+
+  /** The library begins or ends a capture; {@link #changed} follows if that succeeds. */
+  public void change() {
+    changes = true;
+  }
+
+  /** A capture has begun, which is {@link #own} now, or it has ended. */
+  public void changed() {
+    changes = false;
+  }
+
+  /** Whether the capture is known without the driver: none but the library begins or ends it. */
+  private boolean isKnown() {
+    return stream.isOwned() && !toOthers.isPossible() && !changes;
+  }
+
+  /** The capture that the stream takes part in, for who holds it; null if in none. */
+  @Nullable Capture now() {
+    if (isKnown()) {
+      return own.begun();
+    }
+    return stream.streams.captures().of(stream.device.id(), stream.handle, own, ends);
   }
 
   /**
@@ -119,6 +178,7 @@ public final class StreamCapture {
     }
     CudaDriver driver = stream.session.driver();
     int device = stream.device.id();
+    change();
     try {
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
     } catch (CudaException e) {
@@ -127,6 +187,7 @@ public final class StreamCapture {
       }
     }
     own.over(info);
+    changed();
     return true;
   }
 
@@ -175,6 +236,9 @@ public final class StreamCapture {
 
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   public boolean goesOn() {
+    if (isKnown()) {
+      return own.begun() != null;
+    }
     try {
       return stream.session.driver().captures().streamIsCapturing(stream.device.id(), stream.handle)
           != 0;

@@ -1,0 +1,166 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CaptureCalls;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingCaptures;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.support.Bytes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Calls that begin or end a capture and fail, before they took effect or after: what the library
+ * knows of the stream from then on is what the driver says.
+ */
+class FailingCaptureTest {
+  private static final int BYTES = 4096;
+
+  /** What fails next. */
+  private enum Failure {
+    NONE,
+    BEGIN,
+    BEGIN_AFTER,
+    END,
+    END_AFTER
+  }
+
+  private Failure next = Failure.NONE;
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::failing));
+  private final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final Buffer buffer = cuda.allocate(BYTES, stream);
+
+  @AfterEach
+  void close() {
+    buffer.close();
+    stream.close();
+    cuda.close();
+  }
+
+  private CudaDriver failing(CudaDriver driver) {
+    CaptureCalls captures =
+        new ForwardingCaptures(driver.captures()) {
+          @Override
+          public void streamBeginCapture(int device, long of, int mode) {
+            fail(Failure.BEGIN);
+            super.streamBeginCapture(device, of, mode);
+            fail(Failure.BEGIN_AFTER);
+          }
+
+          @Override
+          public long streamEndCapture(int device, long of) {
+            fail(Failure.END);
+            long graph = super.streamEndCapture(device, of);
+            fail(Failure.END_AFTER);
+            return graph;
+          }
+        };
+    return new ForwardingDriver(driver) {
+      @Override
+      public CaptureCalls captures() {
+        return captures;
+      }
+    };
+  }
+
+  private void fail(Failure failure) {
+    if (next == failure) {
+      next = Failure.NONE;
+      throw new CudaException(CudaStatus.UNKNOWN.code(), failure.name());
+    }
+  }
+
+  private void fails(Failure failure, Runnable call) {
+    next = failure;
+    assertThatThrownBy(call::run)
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining(failure.name());
+  }
+
+  private void begin() {
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+  }
+
+  private void checkHolds(int value) {
+    stream.synchronize();
+    assertThat(Bytes.areAll(buffer, value)).isTrue();
+  }
+
+  /** The stream works, within captures and outside. */
+  private void checkUsable() {
+    buffer.fill((byte) 1, stream);
+    checkHolds(1);
+    try (CudaGraph graph = stream.capture(() -> buffer.fill((byte) 2, stream));
+        CudaGraphExec executable = graph.instantiate()) {
+      checkHolds(1);
+      executable.launch(stream);
+      checkHolds(2);
+    }
+  }
+
+  @Test
+  void beginThatFails_leavesTheStreamAsItWas() {
+    fails(Failure.BEGIN, this::begin);
+
+    checkUsable();
+  }
+
+  @Test
+  void beginThatFailsLate_isACaptureThatGoesOn() {
+    fails(Failure.BEGIN_AFTER, this::begin);
+
+    assertThatThrownBy(this::begin)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is capturing a graph already");
+    assertThatThrownBy(stream::synchronize)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is capturing a graph");
+    stream.endCapture().close();
+    checkUsable();
+  }
+
+  @Test
+  void endThatFails_leavesTheCapture() {
+    begin();
+    buffer.fill((byte) 3, stream);
+    fails(Failure.END, stream::endCapture);
+
+    assertThatThrownBy(stream::isDone)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is capturing a graph");
+    try (CudaGraph graph = stream.endCapture();
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      checkHolds(3);
+    }
+    checkUsable();
+  }
+
+  @Test
+  void endThatFailsLate_isTheEnd() {
+    begin();
+    fails(Failure.END_AFTER, stream::endCapture);
+
+    assertThat(stream.isDone()).isTrue();
+    checkUsable();
+  }
+
+  @Test
+  void bodyWhoseCaptureDoesNotEnd_leavesItToTheStream() {
+    fails(Failure.END, () -> stream.capture(() -> buffer.fill((byte) 4, stream)).close());
+
+    checkUsable();
+  }
+}
