@@ -23,6 +23,7 @@ import java.util.Arrays;
  * chunks, and so do the lists.
  */
 final class DenseSizes {
+  /** The highest limit, with which the lists take 1 MB. */
   static final int LIMIT_UNITS = 1 << 17;
 
   private static final int BITS = 6;

@@ -1,15 +1,17 @@
 package io.cuvette.internal.index;
 
 import static io.cuvette.internal.index.BlockTable.NONE;
+import static io.cuvette.internal.index.BlockTable.NOTHING;
 
 /**
  * An ordered set of free blocks by size, with blocks of equal size in lists, last in first out. Not
  * thread-safe.
  *
- * <p>Sizes below {@value DenseSizes#LIMIT_UNITS} units, of which there may be very many blocks, are
- * addressed directly; the others, of which a device holds a thousand or so, are found in a trie.
- * Either way the steps of an operation depend on the requested size, never on how many blocks there
- * are.
+ * <p>Sizes below a limit, of which there may be very many blocks, are addressed directly; the
+ * others are found in a trie. The limit rises, up to {@value DenseSizes#LIMIT_UNITS} units, when
+ * there are many blocks above: a direct address takes 8 bytes of heap for each size, too much for
+ * one large block. Either way the steps of an operation depend on the requested size, never on how
+ * many blocks there are.
  *
  * <p>Blocks that are a whole chunk have bitmaps and lists of their own beside those of the parts of
  * chunks: one walk over both finds the best fit, a walk over one finds chunks to release.
@@ -25,28 +27,75 @@ public final class SizeIndex {
 
   static final int WHOLE = 1;
 
+  /** The first limit. */
+  private static final int FEW_UNITS = 1 << 12;
+
+  /** So many blocks in the trie are worth a higher limit. */
+  static final int MANY = 32;
+
   private final BlockTable blocks;
   private final DenseSizes dense;
   private final SparseSizes sparse;
   private long wholeUnits;
 
-  private final int limitUnits;
+  private final int mostUnits;
+  private int limitUnits;
 
-  /** Sizes below a limit, a power of 2, take 8 bytes of heap each, and are found faster. */
-  public SizeIndex(BlockTable blocks, int limitUnits) {
+  /** The blocks in the trie. */
+  private int large;
+
+  /** Sizes below a power of 2 can be addressed directly. */
+  public SizeIndex(BlockTable blocks, int mostUnits) {
     this.blocks = blocks;
-    this.limitUnits = limitUnits;
-    dense = new DenseSizes(blocks, limitUnits);
+    this.mostUnits = mostUnits;
+    this.limitUnits = Math.min(mostUnits, FEW_UNITS);
+    dense = new DenseSizes(blocks, mostUnits);
     sparse = new SparseSizes(blocks);
   }
 
   /** Makes room for so many blocks of this size, so that their insertion allocates nothing. */
   public void reserve(long units, int count) {
+    if (units >= limitUnits && units < mostUnits && large >= MANY) {
+      raiseAbove((int) units);
+    }
     if (units < limitUnits) {
       dense.reserve((int) units);
     } else {
       sparse.reserve(units, count);
     }
+  }
+
+  /** The same for blocks of this size or less. */
+  public void reserveUpTo(long units, int count) {
+    reserve(units, count);
+    dense.reserve((int) Math.min(units, limitUnits - 1));
+  }
+
+  /** Raises the limit above a size; blocks of equal size stay in their order. */
+  private void raiseAbove(int units) {
+    int limit = Integer.highestOneBit(units) << 1;
+    dense.reserve(limit - 1);
+    int first = sparse.atLeast(limitUnits, ALL);
+    while (first != NONE && blocks.units(first) < limit) {
+      int last = first;
+      for (int after = first; after != NOTHING; after = blocks.after(after)) {
+        last = after;
+      }
+      while (last != NOTHING) {
+        int before = blocks.before(last);
+        sparse.remove(last, blocks.units(last), kind(last));
+        dense.insert(last, (int) blocks.units(last), kind(last));
+        large--;
+        last = before;
+      }
+      first = sparse.atLeast(limitUnits, ALL);
+    }
+    limitUnits = limit;
+  }
+
+  /** Sizes below are addressed directly. */
+  int limitUnits() {
+    return limitUnits;
   }
 
   /** Adds an unlisted block, in front of those of its size and kind. */
@@ -58,6 +107,7 @@ public final class SizeIndex {
       dense.insert(block, (int) units, kind);
     } else {
       sparse.insert(block, units, kind);
+      large++;
     }
   }
 
@@ -70,6 +120,7 @@ public final class SizeIndex {
       dense.remove(block, (int) units, kind);
     } else {
       sparse.remove(block, units, kind);
+      large--;
     }
     blocks.unlist(block);
   }

@@ -53,9 +53,7 @@ final class FreeRuns {
 
   /** Makes room for some parts of a run of so many units. */
   void reserve(int tag, long units) {
-    SizeIndex index = index(tag);
-    index.reserve(Math.min(units, DENSE_UNITS - 1), 1);
-    index.reserve(units, Space.SPLITS);
+    index(tag).reserveUpTo(units, Space.SPLITS);
   }
 
   /** The largest of all tags, in units. */

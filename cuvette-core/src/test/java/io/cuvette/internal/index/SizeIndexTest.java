@@ -61,6 +61,21 @@ class SizeIndexTest {
     assertThat(blocks.end()).isEqualTo(100);
   }
 
+  /** A list of direct addresses takes 8 bytes of heap for each size below. */
+  @Test
+  void directAddresses_areForSizesOfWhichThereAreMany() {
+    BlockTable blocks = new BlockTable();
+    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+    for (int i = 0; i <= SizeIndex.MANY; i++) {
+      assertThat(index.limitUnits()).isEqualTo(1 << 12);
+      int block = blocks.create(0, 50_000 + i, 0, 0);
+      index.reserve(50_000 + i, 1);
+      index.insert(block);
+    }
+    assertThat(index.limitUnits()).isEqualTo(1 << 16);
+    assertThat(index.checkAndCount()).isEqualTo(SizeIndex.MANY + 1);
+  }
+
   /** Random insertions and removals, beside a sorted map of stacks for each kind. */
   private static final class Run {
     final BlockTable blocks = new BlockTable();
