@@ -1,8 +1,8 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.pool.Budget;

@@ -1,6 +1,6 @@
 package io.cuvette.internal.lifetime;
 
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.base.SpinLock;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,6 @@
 package io.cuvette.internal.ordered;
 
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.cuvette.internal.pending;
 
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.StreamUse;
 import io.cuvette.internal.stream.UsedMemory;

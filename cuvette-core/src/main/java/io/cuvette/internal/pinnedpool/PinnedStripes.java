@@ -1,7 +1,7 @@
 package io.cuvette.internal.pinnedpool;
 
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.base.Spread;
-import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.pool.Budget;
 import java.util.Arrays;
 import java.util.function.ToLongFunction;

@@ -1,7 +1,7 @@
 package io.cuvette.internal.pool;
 
 import io.cuvette.internal.base.Await;
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.base.SpinLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 

@@ -1,9 +1,9 @@
 package io.cuvette.internal.streamcache;
 
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.base.Spread;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.cuvette.internal.streamcache;
 
-import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.base.SpinLock;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

@@ -1,11 +1,11 @@
 package io.cuvette.internal.streamcache;
 
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.index.BlockArena;
-import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;

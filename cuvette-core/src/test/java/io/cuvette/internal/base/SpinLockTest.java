@@ -1,4 +1,4 @@
-package io.cuvette.internal.index;
+package io.cuvette.internal.base;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.cuvette.internal.index;
+package io.cuvette.internal.base;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
