@@ -357,7 +357,8 @@ public sealed interface Buffer extends AutoCloseable
    *
    * <p>What is page-locked the device copies. Other memory is copied by threads of the library, of
    * which there are at most half as many as processors, while the stream waits as for a {@linkplain
-   * CudaStream#addCallback(Runnable) callback}.
+   * CudaStream#addCallback(Runnable) callback}. While streams wait for 64 such copies, the call
+   * waits for one of them, 10 s at most.
    *
    * @param source the segment that is read, of any arena but a confined one
    * @param stream the stream, not capturing
@@ -368,7 +369,8 @@ public sealed interface Buffer extends AutoCloseable
    * @throws IndexOutOfBoundsException if the segment has more bytes than this
    * @throws IllegalArgumentException for memory on the heap, which the collector may move, of an
    *     arena that cannot be kept open, or in part this buffer's
-   * @throws IllegalStateException if something is closed, or the stream is capturing
+   * @throws IllegalStateException if something is closed, the stream is capturing, or no other copy
+   *     ended within 10 s
    * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   default CompletableFuture<Void> copyFromAsync(MemorySegment source, CudaStream stream) {

@@ -96,6 +96,18 @@ public record AsyncCopies(
     };
   }
 
+  /** The same for a copy that its stream waits for, once there are not too many of these. */
+  private Runnable holdInTurn(String name, MemorySegment host) {
+    Runnable letGo = hold(name, host);
+    try {
+      staging.awaitTurn();
+    } catch (RuntimeException | Error e) {
+      Failures.runAfter(e, letGo);
+      throw e;
+    }
+    return () -> letGo(letGo, staging::turnOver);
+  }
+
   private CompletableFuture<Void> queue(CopyCompletion done, Runnable copy) {
     boolean isQueued = false;
     try {
@@ -131,7 +143,7 @@ public record AsyncCopies(
   private CompletableFuture<Void> staged(
       Memory buffer, String name, MemorySegment host, boolean in) {
     Memory kept = buffer.kept();
-    Runnable closeable = hold(name, host);
+    Runnable closeable = holdInTurn(name, host);
     CopyCompletion done = null;
     try {
       MemorySegment ofHost = buffer.hostMemory();
@@ -151,11 +163,11 @@ public record AsyncCopies(
     }
   }
 
-  private static void letGo(Runnable unlend, Runnable closeable) {
+  private static void letGo(Runnable first, Runnable then) {
     try {
-      unlend.run();
+      first.run();
     } finally {
-      closeable.run();
+      then.run();
     }
   }
 

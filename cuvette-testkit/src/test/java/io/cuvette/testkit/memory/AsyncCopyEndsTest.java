@@ -35,6 +35,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
@@ -268,6 +269,32 @@ class AsyncCopyEndsTest {
     return Cuda.open(
         CudaOptions.DEFAULTS.withDriver(
             SimulatedDriver.open(SimulatedOptions.parse("seed=" + seed))));
+  }
+
+  /** The driver's queues are short, and nobody may find them full. */
+  @CudaTest
+  void copiesThatStreamsWaitFor_areBounded(Cuda cuda, CudaStream stream) throws Exception {
+    int most = 64;
+    int bytes = 10_000;
+    try (Arena arena = Arena.ofShared();
+        Buffer buffer = cuda.allocate(bytes, stream);
+        Gate gate = Gate.on(stream)) {
+      MemorySegment host = arena.allocate(bytes).fill((byte) 6);
+      List<CompletableFuture<Void>> all = new ArrayList<>();
+      for (int i = 0; i < most; i++) {
+        all.add(buffer.copyFromAsync(host, stream));
+      }
+      CompletableFuture<CompletableFuture<Void>> next =
+          CompletableFuture.supplyAsync(() -> buffer.copyFromAsync(host, stream));
+      assertThatThrownBy(() -> next.get(200, TimeUnit.MILLISECONDS))
+          .isInstanceOf(TimeoutException.class);
+      gate.open();
+      all.add(next.get());
+      for (CompletableFuture<Void> each : all) {
+        get(each);
+      }
+      assertThat(Bytes.areAll(buffer, 6)).isTrue();
+    }
   }
 
   @CudaTest
