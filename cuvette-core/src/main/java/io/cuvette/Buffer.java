@@ -5,7 +5,6 @@ import io.cuvette.internal.box.BoxTransfers;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
 
 /**
  * Memory that a device can use. A buffer frees its memory when closed, in order of the stream it
@@ -318,79 +317,6 @@ public sealed interface Buffer extends AutoCloseable
     Objects.requireNonNull(box, "box");
     BoxTransfers.copyOutAsync(
         base.memory(), target, box, CudaStream.coreOf(stream), base.staging());
-  }
-
-  /**
-   * Copies the bytes of another buffer to the start of this one in order of a stream, with a
-   * completion; otherwise {@link #copyFrom(Buffer, CudaStream)}. Both buffers may be closed at
-   * once: their memory stays until then.
-   *
-   * @param source the buffer that is read
-   * @param stream the stream that the copy is queued in, not capturing
-   * @return completes soon after the copy, on a thread of the library, exceptionally if the device
-   *     failed. It cannot be cancelled
-   */
-  default CompletableFuture<Void> copyFromAsync(Buffer source, CudaStream stream) {
-    Objects.requireNonNull(source, "source");
-    Objects.requireNonNull(stream, "stream");
-    return stream
-        .copies()
-        .between(BufferBase.base(this).memory(), BufferBase.base(source).memory());
-  }
-
-  /**
-   * Copies the bytes of this buffer to the start of another one; otherwise {@link
-   * #copyFromAsync(Buffer, CudaStream)} of that.
-   *
-   * @param target the buffer that is written
-   * @param stream the stream that the copy is queued in, not capturing
-   * @return completes soon after the copy
-   */
-  default CompletableFuture<Void> copyToAsync(Buffer target, CudaStream stream) {
-    return Objects.requireNonNull(target, "target").copyFromAsync(this, stream);
-  }
-
-  /**
-   * Copies native memory to the start of this buffer without waiting: after the work that the
-   * stream has, and before what is queued there later. Both ends stay until the completion: this
-   * buffer and one that the segment is of may be closed at once, another arena cannot be.
-   *
-   * <p>What is page-locked the device copies. Other memory is copied by threads of the library, of
-   * which there are at most half as many as processors, while the stream waits as for a {@linkplain
-   * CudaStream#addCallback(Runnable) callback}. While streams wait for 64 such copies, the call
-   * waits for one of them, 10 s at most.
-   *
-   * @param source the segment that is read, of any arena but a confined one
-   * @param stream the stream, not capturing
-   * @return completes soon after the copy, on a thread of the library; exceptionally, saying which
-   *     bytes were written, if it failed. {@code cancel} has a copy stop that the device does not
-   *     make by itself, which then completes with a {@link
-   *     java.util.concurrent.CancellationException} that says the same; else it is false
-   * @throws IndexOutOfBoundsException if the segment has more bytes than this
-   * @throws IllegalArgumentException for memory on the heap, which the collector may move, of an
-   *     arena that cannot be kept open, or in part this buffer's
-   * @throws IllegalStateException if something is closed, the stream is capturing, or no other copy
-   *     ended within 10 s
-   * @throws io.cuvette.driver.CudaException if the driver reports an error
-   */
-  default CompletableFuture<Void> copyFromAsync(MemorySegment source, CudaStream stream) {
-    Objects.requireNonNull(source, "source");
-    Objects.requireNonNull(stream, "stream");
-    return stream.copies().in(BufferBase.base(this).memory(), source);
-  }
-
-  /**
-   * Copies as many bytes of this buffer as the segment has into native memory without waiting, as
-   * {@link #copyFromAsync(MemorySegment, CudaStream)} does.
-   *
-   * @param target the segment that is written, of any arena but a confined one
-   * @param stream the stream, not capturing
-   * @return completes soon after the copy
-   */
-  default CompletableFuture<Void> copyToAsync(MemorySegment target, CudaStream stream) {
-    Objects.requireNonNull(target, "target");
-    Objects.requireNonNull(stream, "stream");
-    return stream.copies().out(BufferBase.base(this).memory(), target);
   }
 
   /**

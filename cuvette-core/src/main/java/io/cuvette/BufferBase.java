@@ -73,8 +73,7 @@ abstract class BufferBase implements Face {
     if (now instanceof Memory known) {
       return known;
     }
-    Memory made =
-        new Memory(this, kind(), (Block) now, address, byteSize, stream, root == null, false);
+    Memory made = new Memory(this, kind(), (Block) now, address, byteSize, stream, root == null);
     held = made;
     return made;
   }

@@ -4,7 +4,6 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.callback.Callback;
-import io.cuvette.internal.completion.AsyncCopies;
 import io.cuvette.internal.graph.GraphCapture;
 import io.cuvette.internal.node.CapturedNode;
 import io.cuvette.internal.order.OpenStream;
@@ -457,15 +456,6 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
   /** The stream as the engine knows it. */
   OpenStream core() {
     return core;
-  }
-
-  /** Copies with a completion. */
-  AsyncCopies copies() {
-    return new AsyncCopies(
-        core,
-        this::submit,
-        () -> device.cuda().threadStreams().insideCallbacks(device).core(),
-        device.cuda().staging());
   }
 
   /** {@link #core()} of an argument. */

@@ -100,7 +100,7 @@ public final class GrowableBuffer extends DeviceBuffer {
 
   @Override
   Memory memory() {
-    return new Memory(this, kind(), block(), address(), byteSize(), order(), true, false);
+    return new Memory(this, kind(), block(), address(), byteSize(), order(), true);
   }
 
   @Override

@@ -67,14 +67,4 @@ public interface BlockListener {
    * @param target the address that they are copied to; 0 in the Java heap
    */
   default void hostCopy(long address, long bytes, long target) {}
-
-  /**
-   * Called before this thread copies in place of a stream that waits meanwhile: until {@link
-   * #endInPlace} what it queues, and what the host does, is in order with the work of that stream,
-   * which has {@link #usedElsewhere reported} the use. Does nothing unless overridden.
-   */
-  default void beginInPlace() {}
-
-  /** Called when that is done. Does nothing unless overridden. */
-  default void endInPlace() {}
 }

@@ -224,19 +224,5 @@ public final class NvtxMemoryDriver extends ForwardingDriver {
         below.hostCopy(address, bytes, target);
       }
     }
-
-    @Override
-    public void beginInPlace() {
-      if (below != null) {
-        below.beginInPlace();
-      }
-    }
-
-    @Override
-    public void endInPlace() {
-      if (below != null) {
-        below.endInPlace();
-      }
-    }
   }
 }

@@ -68,9 +68,7 @@ public abstract class Block extends UsedMemory {
    * @throws IllegalStateException if it is closed, or the part is there no longer
    */
   public void hold(Memory part) {
-    if (!part.isKept() || !tryHoldAgain()) {
-      hold();
-    }
+    hold();
   }
 
   /** Notes that advice is about to be set for the memory, which lasts until it is freed. */
@@ -98,7 +96,7 @@ public abstract class Block extends UsedMemory {
   }
 
   /**
-   * Begins to hold memory that code outside of Java, or a copy, uses, however often.
+   * Begins to hold memory that code outside of Java uses, however often.
    *
    * @return lets go of it
    * @throws IllegalStateException if it is closed

@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The parts of some memory that pools lend from, of which no two overlap, and its uses by code
- * outside of Java and by copies that wait. Each holds the memory, so that nobody else frees it: who
- * closes it meanwhile leaves that to the last of them. Thread-safe.
+ * outside of Java. Each holds the memory, so that nobody else frees it: who closes it meanwhile
+ * leaves that to the last of them. Thread-safe.
  */
 public final class Loans {
   private final Spans parts = new Spans();

@@ -16,7 +16,6 @@ import org.jspecify.annotations.Nullable;
  * @param address of the first byte; 0 without bytes
  * @param order the stream that the block is freed in order of
  * @param isWhole whether it is that of a buffer, and not of a slice
- * @param isKept whether it can be used after the buffer was closed, see {@link #kept}
  */
 public record Memory(
     Face face,
@@ -25,8 +24,7 @@ public record Memory(
     long address,
     long byteSize,
     OpenStream order,
-    boolean isWhole,
-    boolean isKept) {
+    boolean isWhole) {
 
   /** The device that it was allocated on. */
   public Device on() {
@@ -40,14 +38,7 @@ public record Memory(
 
   /** A part of it, which is inside. */
   public Memory part(long offset, long bytes) {
-    return new Memory(face, faces, block, address + offset, bytes, order, false, isKept);
-  }
-
-  /**
-   * The same for who keeps it by {@link Block#lend(Memory)}: it stays when the buffer is closed.
-   */
-  public Memory kept() {
-    return new Memory(face, faces, block, address, byteSize, order, false, true);
+    return new Memory(face, faces, block, address + offset, bytes, order, false);
   }
 
   /** The host's side of the memory, for the library's own use; null if the host has none. */

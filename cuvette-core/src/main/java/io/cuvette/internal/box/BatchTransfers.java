@@ -1,11 +1,11 @@
 package io.cuvette.internal.box;
 
 import io.cuvette.driver.StreamHandle;
-import io.cuvette.internal.base.PartialCopy;
 import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.transfer.PartialCopy;
 import io.cuvette.internal.transfer.Transfers;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -3,7 +3,6 @@ package io.cuvette.internal.box;
 import io.cuvette.CopyBox;
 import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.internal.base.PartialCopy;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.lifetime.HostViews;
@@ -11,6 +10,7 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import io.cuvette.internal.transfer.HostTransfers;
 import io.cuvette.internal.transfer.PackedRows;
+import io.cuvette.internal.transfer.PartialCopy;
 import io.cuvette.internal.transfer.RowCopies;
 import io.cuvette.internal.transfer.Staging;
 import io.cuvette.internal.transfer.Transfers;
@@ -128,11 +128,7 @@ public final class BoxTransfers {
     boolean _ = host("target", source, target, box, stream, staging, false, true);
   }
 
-  /**
-   * Whether this thread may wait for the stream until the work is done. Inside a callback a wait
-   * can end before that: rows go through staging there, so that no device is left with memory of
-   * the user.
-   */
+  /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
   private static boolean canWait(OpenStream stream) {
     return !stream.on().session().isInsideCallback();
   }

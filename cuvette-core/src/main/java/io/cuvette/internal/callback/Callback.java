@@ -38,9 +38,6 @@ public final class Callback implements RunningCallback {
   /** Whether the code is also run if the stream failed. */
   public final boolean always;
 
-  /** Whether the code is a copy of the library's, which waits for one of a few threads. */
-  private final boolean isCopy;
-
   /** Whether the stream takes turns with the null stream. */
   private boolean blocking;
 
@@ -66,20 +63,9 @@ public final class Callback implements RunningCallback {
   }
 
   public Callback(DriverStream stream, @Nullable Consumer<CudaStatus> body, boolean always) {
-    this(stream, body, always, false);
-  }
-
-  private Callback(
-      DriverStream stream, @Nullable Consumer<CudaStatus> body, boolean always, boolean isCopy) {
     this.stream = stream;
     this.body = body;
     this.always = always;
-    this.isCopy = isCopy;
-  }
-
-  /** A copy that is made while its stream waits; not made if the device failed. */
-  public static Callback ofCopy(DriverStream stream, Runnable copy) {
-    return new Callback(stream, _ -> copy.run(), false, true);
   }
 
   /** Whether later work of the stream waits. */
@@ -89,14 +75,7 @@ public final class Callback implements RunningCallback {
 
   /** What adds it, for messages. */
   public String call() {
-    if (isCopy) {
-      return "a copy with a completion";
-    }
     return holds() ? "addCallback" : "onComplete";
-  }
-
-  public boolean isCopy() {
-    return isCopy;
   }
 
   /**

@@ -3,14 +3,11 @@ package io.cuvette.internal.callback;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Await;
-import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.session.ThreadStates;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -20,9 +17,7 @@ import org.jspecify.annotations.Nullable;
  * calls that wait for a callback. Thread-safe.
  */
 public final class CallbackThreads {
-  private static final int MOST_COPIES = Math.max(1, CopyThreads.MOST);
   private static final long IDLE_SECONDS = 5;
-  private static final long COPY_IDLE_MILLIS = 100;
 
   private final Session session;
   private final ThreadStates states;
@@ -34,33 +29,15 @@ public final class CallbackThreads {
           IDLE_SECONDS,
           TimeUnit.SECONDS,
           new SynchronousQueue<>(),
-          named("cuvette-callbacks-"));
-
-  /**
-   * Those of copies, as many as help them at most: none waits for another copy, so that those that
-   * have a thread go on.
-   */
-  private final ThreadPoolExecutor copies =
-      new ThreadPoolExecutor(
-          MOST_COPIES,
-          MOST_COPIES,
-          COPY_IDLE_MILLIS,
-          TimeUnit.MILLISECONDS,
-          new LinkedBlockingQueue<>(),
-          named("cuvette-copying-"));
+          Thread.ofPlatform()
+              .daemon()
+              .name("cuvette-callbacks-", 1)
+              .inheritInheritableThreadLocals(false)
+              .factory());
 
   public CallbackThreads(Session session) {
     this.session = session;
     this.states = session.threads();
-    copies.allowCoreThreadTimeOut(true);
-  }
-
-  private static ThreadFactory named(String prefix) {
-    return Thread.ofPlatform()
-        .daemon()
-        .name(prefix, 1)
-        .inheritInheritableThreadLocals(false)
-        .factory();
   }
 
   /** Has a thread do something, now. */
@@ -68,13 +45,7 @@ public final class CallbackThreads {
     threads.execute(task);
   }
 
-  /** Has a thread run a callback: now, or if it is a copy, when one of a few is free. */
-  public void execute(Callback callback, Runnable run) {
-    (callback.isCopy() ? copies : threads).execute(run);
-  }
-
   public void shutdown() {
-    copies.shutdown();
     threads.shutdown();
   }
 

@@ -154,7 +154,7 @@ public final class Callbacks {
           }
         };
     try {
-      threads.execute(callback, run);
+      threads.execute(run);
     } catch (RuntimeException | Error e) { // out of threads
       Objects.requireNonNull(watcher).execute(run);
     }

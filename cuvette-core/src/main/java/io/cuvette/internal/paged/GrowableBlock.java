@@ -122,7 +122,7 @@ public final class GrowableBlock extends Block {
     if (draining) {
       boolean _ = Await.until(() -> !draining, COURTESY_NANOS);
     }
-    super.hold(part);
+    hold();
     long to = part.address() + part.byteSize() - range.address();
     if (part.byteSize() > 0 && to > byteSize) {
       unhold();
@@ -229,8 +229,7 @@ public final class GrowableBlock extends Block {
     draining = true;
     try {
       if (lenders() > 0) {
-        throw new IllegalStateException(
-            text + " cannot shrink: a pool lends from it, or a copy uses it");
+        throw new IllegalStateException(text + " cannot shrink: a pool lends from it");
       }
       if (!Await.until(() -> holds() <= 1, PATIENCE_NANOS)) {
         throw new IllegalStateException(text + " cannot shrink: operations of others go on");

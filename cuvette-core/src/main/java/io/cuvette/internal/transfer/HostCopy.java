@@ -1,13 +1,11 @@
 package io.cuvette.internal.transfer;
 
-import io.cuvette.internal.base.PartialCopy;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.hostcopy.Pieces;
 import java.lang.foreign.MemorySegment;
-import java.util.function.BooleanSupplier;
 
 /**
  * Copies between memory of the host and a buffer that the host can access, in pieces, so that
@@ -19,12 +17,7 @@ final class HostCopy {
 
   private HostCopy() {}
 
-  static void run(
-      Memory buffer,
-      MemorySegment memory,
-      HostParts host,
-      boolean in,
-      BooleanSupplier isCancelled) {
+  static void run(Memory buffer, MemorySegment memory, HostParts host, boolean in) {
     BlockReports.hostAccess(buffer, host, in);
     BlockReports.hostCopy(buffer, host.window(0, host.byteSize()), host.byteSize(), in);
     boolean helped =
@@ -33,10 +26,7 @@ final class HostCopy {
             && HostParts.of("buffer", memory, !in).isForAllThreads();
     try {
       Pieces.run(
-          piece -> {
-            PartialCopy.checkGoesOn(isCancelled);
-            copy(buffer, memory, host, piece, in);
-          },
+          piece -> copy(buffer, memory, host, piece, in),
           host.pieces(),
           helped ? CopyThreads.MOST : 0);
     } catch (RuntimeException | Error e) {

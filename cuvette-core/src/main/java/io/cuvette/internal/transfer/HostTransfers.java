@@ -5,7 +5,6 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
-import io.cuvette.internal.base.PartialCopy;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.hostcopy.HostParts;
@@ -15,9 +14,7 @@ import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Copies between buffers and memory of the host. What is not page-locked goes through page-locked
@@ -93,32 +90,10 @@ public final class HostTransfers {
     MemorySegment memory = buffer.hostMemory();
     if (memory != null) {
       stream.awaitWork();
-    }
-    copyNow(buffer, memory, host, stream, staging, in, !canWait(stream), () -> false);
-  }
-
-  /**
-   * Copies for who knows that the bytes may be read and written by now, and waits.
-   *
-   * @param memory the buffer's, if the host has a side of it
-   * @param stream what the device's copies are queued in
-   * @param isAlone whether this thread copies alone and waits for no other transfer
-   * @param isCancelled asked again and again; the copy stops if it is
-   */
-  public static void copyNow(
-      Memory buffer,
-      @Nullable MemorySegment memory,
-      HostParts host,
-      OpenStream stream,
-      Staging staging,
-      boolean in,
-      boolean isAlone,
-      BooleanSupplier isCancelled) {
-    if (memory != null) {
-      HostCopy.run(buffer, memory, host, in, isCancelled);
+      HostCopy.run(buffer, memory, host, in);
     } else {
       PackedRows packed = PackedRows.of(host.byteSize());
-      StagedCopy.run(buffer, packed, host, stream, staging, in, isAlone, isCancelled);
+      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream), () -> false);
     }
   }
 
@@ -141,7 +116,7 @@ public final class HostTransfers {
       try {
         Memory row = buffer.part(packed.offsetOf(i), packed.width());
         MemorySegment memory = Objects.requireNonNull(row.hostMemory());
-        HostCopy.run(row, memory, HostParts.of(name, rows.get(i), !in), in, () -> false);
+        HostCopy.run(row, memory, HostParts.of(name, rows.get(i), !in), in);
       } catch (RuntimeException | Error e) {
         throw PartialCopy.explained(
             e, "copy of %d rows: the first %d were written".formatted(rows.size(), i));
@@ -166,16 +141,6 @@ public final class HostTransfers {
         && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
   }
 
-  /** Whether all of some native memory is page-locked, so that the driver copies it by itself. */
-  public static boolean isPageLocked(MemorySegment host, OpenStream stream) {
-    HostViews<UsedMemory> views = stream.state.streams.views();
-    return views.find(host) != null
-        || (!host.isMapped()
-            && !views.isInPart(host)
-            && !views.isOfAnother(host)
-            && isKnownToDriver(host, stream));
-  }
-
   /** Whether somebody other than a {@code Cuda} of this process has page-locked the memory. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
@@ -194,7 +159,7 @@ public final class HostTransfers {
     }
   }
 
-  /** Inside a callback a wait can end before the work does: the driver gets no memory of users. */
+  /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
   private static boolean canWait(OpenStream stream) {
     return !stream.on().session().isInsideCallback();
   }
@@ -205,33 +170,18 @@ public final class HostTransfers {
    */
   public static void copyInAsync(
       Memory target, MemorySegment source, OpenStream stream, Staging staging) {
-    checkIn(target, source, stream);
-    if (isStaged(source, stream)) {
-      Transfers.checkCanWait(stream, "copyFrom");
-      copy(target, HostParts.of("source", source, false), stream, staging, true);
-    } else if (source.byteSize() > 0) {
-      queueIn(target, source, stream);
-    }
-  }
-
-  /** Checks a copy of native memory to the start of a buffer in order of a stream. */
-  public static void checkIn(Memory target, MemorySegment source, OpenStream stream) {
     target.checkOpen();
     Transfers.checkFits(target, source.byteSize());
     target.checkWritable();
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
     checkApart(target, source);
-  }
-
-  /** Checks a copy of the start of a buffer to native memory in order of a stream. */
-  public static void checkOut(Memory source, MemorySegment target, OpenStream stream) {
-    source.checkOpen();
-    checkHolds(source, target.byteSize());
-    checkNative("target", target);
-    checkWritable(target);
-    Transfers.checkStream(source, source, stream);
-    checkApart(source, target);
+    if (isStaged(source, stream)) {
+      Transfers.checkCanWait(stream, "copyFrom");
+      copy(target, HostParts.of("source", source, false), stream, staging, true);
+    } else if (source.byteSize() > 0) {
+      queueIn(target, source, stream);
+    }
   }
 
   private static void queueIn(Memory target, MemorySegment source, OpenStream stream) {
@@ -249,7 +199,12 @@ public final class HostTransfers {
   /** Copies the start of a buffer to native memory in order of a stream, likewise. */
   public static void copyOutAsync(
       Memory source, MemorySegment target, OpenStream stream, Staging staging) {
-    checkOut(source, target, stream);
+    source.checkOpen();
+    checkHolds(source, target.byteSize());
+    checkNative("target", target);
+    checkWritable(target);
+    Transfers.checkStream(source, source, stream);
+    checkApart(source, target);
     if (isStaged(target, stream)) {
       Transfers.checkCanWait(stream, "copyTo");
       copy(source, HostParts.of("target", target, true), stream, staging, false);
@@ -345,7 +300,7 @@ public final class HostTransfers {
     }
   }
 
-  /** Checks memory that a copy in order of a stream is given. */
+  /** Checks memory that an asynchronous copy is given. */
   public static void checkNative(String name, MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(

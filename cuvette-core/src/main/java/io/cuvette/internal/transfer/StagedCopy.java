@@ -1,12 +1,12 @@
 package io.cuvette.internal.transfer;
 
-import io.cuvette.internal.base.PartialCopy;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.hostcopy.Pieces;
 import io.cuvette.internal.order.OpenStream;
+import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -78,12 +78,8 @@ final class StagedCopy {
       boolean isAlone,
       BooleanSupplier isCancelled) {
     BlockReports.hostAccess(device, host, in);
-    StagedCopy copy;
-    try {
-      copy = new StagedCopy(device, packed, host, stream, staging, in, isAlone, isCancelled);
-    } catch (RuntimeException | Error e) {
-      throw PartialCopy.explained(e, in, host.byteSize(), packed.width(), 0, 0);
-    }
+    StagedCopy copy =
+        new StagedCopy(device, packed, host, stream, staging, in, isAlone, isCancelled);
     try (ChunkRing _ = copy.ring) {
       copy.run();
     } catch (RuntimeException | Error e) {
@@ -204,7 +200,9 @@ final class StagedCopy {
 
   private void checkGoesOn(Pieces pieces) {
     pieces.check();
-    PartialCopy.checkGoesOn(isCancelled);
+    if (isCancelled.getAsBoolean()) {
+      throw new CancellationException();
+    }
   }
 
   private long offset(int part) {

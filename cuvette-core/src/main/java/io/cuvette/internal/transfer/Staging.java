@@ -31,20 +31,10 @@ public final class Staging {
   /** How long a transfer waits for others until it goes without page-locked memory. */
   private static final long PATIENCE_MILLIS = 200;
 
-  /**
-   * So many copies have streams wait for them at once. The driver's queues are short: who finds one
-   * full waits in the driver, and with him all other threads, also those that copy.
-   */
-  private static final int MOST_AWAITED = 64;
-
-  /** How long a copy waits for others before it would have its stream wait. */
-  private static final long TURN_MILLIS = 10_000;
-
   private final ChunkSource pinned;
   private final long limitBytes;
   private final int allUnits;
   private final Semaphore units;
-  private final Semaphore turns = new Semaphore(MOST_AWAITED, true);
   private final AtomicBoolean warned = new AtomicBoolean();
 
   public Staging(ChunkSource pinned, long limitBytes) {
@@ -77,7 +67,7 @@ public final class Staging {
    */
   StagingChunk first(Memory device, OpenStream stream, long bytes, boolean canWait) {
     int wanted = units(bytes);
-    if (!acquire(units, wanted, canWait ? PATIENCE_MILLIS : 0)) {
+    if (!acquire(wanted, canWait)) {
       return StagingChunk.unlocked(device, stream, bytes);
     }
     StagingChunk chunk = null;
@@ -118,35 +108,17 @@ public final class Staging {
         : StagingChunk.pinned(device, stream, memory, () -> units.release(wanted));
   }
 
-  /**
-   * Waits until a copy may have its stream wait for it; {@link #turnOver} follows.
-   *
-   * @throws IllegalStateException if others have theirs wait all the time
-   */
-  public void awaitTurn() {
-    if (!acquire(turns, 1, TURN_MILLIS)) {
-      throw new IllegalStateException(
-          "copy: streams wait for %d others, none of which ended within %d s (expected: fewer)"
-              .formatted(MOST_AWAITED, TimeUnit.MILLISECONDS.toSeconds(TURN_MILLIS)));
-    }
-  }
-
-  /** No stream waits any more for a copy whose turn it was. */
-  public void turnOver() {
-    turns.release();
-  }
-
   /** Keeps an interrupt. */
-  private static boolean acquire(Semaphore from, int wanted, long millis) {
-    if (from.tryAcquire(wanted)) {
+  private boolean acquire(int wanted, boolean canWait) {
+    if (units.tryAcquire(wanted)) {
       return true;
     }
     boolean interrupted = false;
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
     try {
-      while (millis > 0) {
+      while (canWait) {
         try {
-          return from.tryAcquire(wanted, end - System.nanoTime(), TimeUnit.NANOSECONDS);
+          return units.tryAcquire(wanted, end - System.nanoTime(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
           interrupted = true;
         }

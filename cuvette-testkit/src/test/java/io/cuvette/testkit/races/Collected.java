@@ -41,11 +41,11 @@ final class Collected {
   }
 
   /**
-   * Imports of one allocation take turns in the driver, and so do callbacks, and copies that hold
-   * their streams as these do, with frees of plain memory: not all can be held there.
+   * Imports of one allocation take turns in the driver, and so do callbacks with frees of plain
+   * memory: not all can be held there.
    */
   static boolean waitsForOthers(Operation operation) {
-    return Stream.of("import", "fromAllocation", "addCallback", "Async(MemorySegment")
+    return Stream.of("import", "fromAllocation", "addCallback")
         .anyMatch(operation.method()::contains);
   }
 

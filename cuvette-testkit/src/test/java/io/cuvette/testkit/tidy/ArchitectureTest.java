@@ -55,7 +55,6 @@ class ArchitectureTest {
           "graph",
           "kernel",
           "box",
-          "completion",
           "transfer",
           "loan",
           "block",

@@ -61,23 +61,11 @@ public final class LentBlocks implements BlockListener {
   }
 
   @Override
-  public void beginInPlace() {
-    core.setInPlace(true);
-  }
-
-  @Override
-  public void endInPlace() {
-    core.setInPlace(false);
-  }
-
-  @Override
   public void hostAccess(long address, long bytes, boolean writes) {
     CallTrace site =
         CallTrace.passing(writes ? "copyFrom" : "copyTo", "address", address, "bytes", bytes);
     Range range = new Range(address, bytes, writes ? Kind.WRITE : Kind.READ, false);
-    if (!core.isInPlace()) {
-      core.check(findings -> core.memory.checkHost(range, site, findings));
-    }
+    core.check(findings -> core.memory.checkHost(range, site, findings));
   }
 
   @Override

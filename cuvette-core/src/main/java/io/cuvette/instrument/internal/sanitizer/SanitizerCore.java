@@ -52,10 +52,6 @@ public final class SanitizerCore {
   final KnownGraphs graphs = new KnownGraphs(memory, streams);
 
   private final ReentrantLock lock = new ReentrantLock();
-
-  /** True on threads that copy in place of a stream: its use stands for theirs. */
-  private final ThreadLocal<Boolean> inPlace = ThreadLocal.withInitial(() -> false);
-
   private final AtomicBoolean closed = new AtomicBoolean();
   private final Consumer<? super SanitizerReport> consumer;
   private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
@@ -63,18 +59,6 @@ public final class SanitizerCore {
   public SanitizerCore(Consumer<? super SanitizerReport> consumer, Misuse... ignored) {
     this.consumer = Objects.requireNonNull(consumer, "consumer");
     this.ignored.addAll(Arrays.asList(ignored));
-  }
-
-  void setInPlace(boolean is) {
-    if (is) {
-      inPlace.set(true);
-    } else {
-      inPlace.remove();
-    }
-  }
-
-  boolean isInPlace() {
-    return inPlace.get();
   }
 
   /** Takes a block out of the ledger. */
@@ -244,16 +228,14 @@ public final class SanitizerCore {
     }
     if (lane != null && lane.capture() == null) {
       streams.order.join(lane);
-      if (!isInPlace()) {
-        work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
-      }
+      work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
       memory.checkContent(work, findings);
     }
     return lane;
   }
 
   private void note(Work work, Lane lane) {
-    if (lane.capture() == null && !isInPlace()) {
+    if (lane.capture() == null) {
       long number = lane.next();
       for (Range range : work.ranges()) {
         memory.use(new Access(lane, number, range, work.site));

@@ -1,19 +1,11 @@
-package io.cuvette.internal.base;
+package io.cuvette.internal.transfer;
 
 import io.cuvette.driver.CudaException;
 import java.util.concurrent.CancellationException;
-import java.util.function.BooleanSupplier;
 
 /** Says of a copy that failed which bytes were written. Stateless. */
 public final class PartialCopy {
   private PartialCopy() {}
-
-  /** Throws what says that a copy was cancelled, if it was. */
-  public static void checkGoesOn(BooleanSupplier isCancelled) {
-    if (isCancelled.getAsBoolean()) {
-      throw new CancellationException();
-    }
-  }
 
   /**
    * The failure with the bytes in its text.
@@ -22,7 +14,7 @@ public final class PartialCopy {
    * @param written how many bytes from the start were written
    * @param touched how many behind these may have been written too, in part
    */
-  public static RuntimeException explained(
+  static RuntimeException explained(
       Throwable e, boolean in, long bytes, long rowBytes, long written, long touched) {
     String rows = rowBytes < bytes ? " in rows of %d".formatted(rowBytes) : "";
     return explained(e, text(in, bytes, rows, written, touched));

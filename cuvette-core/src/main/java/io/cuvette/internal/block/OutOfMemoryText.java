@@ -1,4 +1,4 @@
-package io.cuvette.internal.base;
+package io.cuvette.internal.block;
 
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedPoolStats;
