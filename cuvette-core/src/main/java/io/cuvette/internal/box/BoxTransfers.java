@@ -128,7 +128,11 @@ public final class BoxTransfers {
     boolean _ = host("target", source, target, box, stream, staging, false, true);
   }
 
-  /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
+  /**
+   * Whether this thread may wait for the stream until the work is done. Inside a callback a wait
+   * can end before that: rows go through staging there, so that no device is left with memory of
+   * the user.
+   */
   private static boolean canWait(OpenStream stream) {
     return !stream.on().session().isInsideCallback();
   }
