@@ -12,10 +12,10 @@ import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.FreesAfterGraphs;
 import io.cuvette.internal.stream.UsedMemory;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -229,7 +229,7 @@ public final class PendingFrees<B extends UsedMemory> implements FreesAfterGraph
   public int poll(int most) {
     pollKnown();
     boolean any = blocks() != 0;
-    Set<DriverStream> asked = any ? new HashSet<>() : Set.of();
+    Map<DriverStream, Long> asked = any ? new HashMap<>() : Map.of();
     while (any && ask(asked, most) && giveKnown()) {}
     for (Iterator<Pending<B>> each = queue.iterator(); each.hasNext(); ) {
       Pending<B> pending = each.next();
@@ -242,16 +242,22 @@ public final class PendingFrees<B extends UsedMemory> implements FreesAfterGraph
     return asked.size();
   }
 
-  /** Asks about streams that were not asked about yet; false if there are none. */
-  private boolean ask(Set<DriverStream> asked, int most) {
-    int before = asked.size();
+  /**
+   * Asks about streams that were not asked about yet, or not for as much: a block that waited for
+   * one stream may wait for one more. False if there are none.
+   */
+  private boolean ask(Map<DriverStream, Long> asked, int most) {
+    boolean any = false;
     for (FreeQueue<B> each : queues.inTurn(most)) {
       long wanted = each.wanted();
-      if (wanted != 0 && asked.size() < most && asked.add(each.user)) {
+      long before = asked.getOrDefault(each.user, 0L);
+      if (wanted > before && (before != 0 || asked.size() < most)) {
+        asked.put(each.user, wanted);
         each.user.clock.ask(wanted);
+        any = true;
       }
     }
-    return asked.size() > before;
+    return any;
   }
 
   /** Gives back what is known to be done or in order, without a call of the driver. */
