@@ -13,7 +13,7 @@ import io.cuvette.internal.base.PerThread;
 import io.cuvette.internal.channel.Closing;
 import io.cuvette.internal.ordered.FreeingStreams;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.sim.internal.schedule.MixedPace;
+import io.cuvette.sim.internal.pace.MixedPace;
 import io.cuvette.sim.internal.share.ProcessId;
 import io.cuvette.sim.internal.share.SharedRing;
 import java.lang.foreign.Arena;

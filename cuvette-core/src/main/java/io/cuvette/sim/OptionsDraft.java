@@ -18,6 +18,9 @@ final class OptionsDraft {
           "peers",
           "concurrentManaged",
           "virtualMemory",
+          "queues",
+          "queueLength",
+          "queuePatience",
           "driver",
           "numaNodes");
 
@@ -33,6 +36,9 @@ final class OptionsDraft {
   long othersBytes;
   boolean concurrentManaged;
   boolean virtualMemory;
+  int queues;
+  int queueLength;
+  int queuePatienceMillis;
 
   OptionsDraft(SimulatedOptions options) {
     this.devices = options.devices();
@@ -47,13 +53,15 @@ final class OptionsDraft {
     this.othersBytes = options.othersBytes();
     this.concurrentManaged = options.concurrentManaged();
     this.virtualMemory = options.virtualMemory();
+    this.queues = options.queues();
+    this.queueLength = options.queueLength();
+    this.queuePatienceMillis = options.queuePatienceMillis();
   }
 
   /** Reads the value of a setting. */
   void set(String key, String value) {
     switch (key) {
-      case "devices" ->
-          devices = (int) SettingText.number(key, value, 1, SimulatedOptions.MAX_DEVICES);
+      case "devices" -> devices = number(key, value, 1, SimulatedOptions.MAX_DEVICES);
       case "memory" -> memoryBytes = ByteSize.parse(key, value);
       case "context" -> contextBytes = ByteSize.parse(key, value);
       case "others" -> othersBytes = ByteSize.parse(key, value);
@@ -63,13 +71,24 @@ final class OptionsDraft {
       case "peers" -> peers = value;
       case "concurrentManaged" -> concurrentManaged = SettingText.flag(key, value);
       case "virtualMemory" -> virtualMemory = SettingText.flag(key, value);
-      case "driver" -> driverVersion = (int) SettingText.number(key, value, 1000, 99_990);
-      case "numaNodes" ->
-          numaNodes = (int) SettingText.number(key, value, 1, SimulatedOptions.MAX_NODES);
+      case "queues" ->
+          queues =
+              (int)
+                  SettingText.numberOr(
+                      "seed", SimulatedOptions.BY_SEED, key, value, 0, SimulatedOptions.MAX_QUEUES);
+      case "queueLength" -> queueLength = number(key, value, 1, SimulatedOptions.MAX_QUEUE_LENGTH);
+      case "queuePatience" ->
+          queuePatienceMillis = number(key, value, 1, SimulatedOptions.MAX_PATIENCE_MILLIS);
+      case "driver" -> driverVersion = number(key, value, 1000, 99_990);
+      case "numaNodes" -> numaNodes = number(key, value, 1, SimulatedOptions.MAX_NODES);
       default ->
           throw new IllegalArgumentException(
               "unknown setting: '%s' (expected: %s)".formatted(key, String.join(", ", KEYS)));
     }
+  }
+
+  private static int number(String key, String value, int min, int max) {
+    return (int) SettingText.number(key, value, min, max);
   }
 
   /** The options, checked. */
@@ -86,6 +105,9 @@ final class OptionsDraft {
         contextBytes,
         othersBytes,
         concurrentManaged,
-        virtualMemory);
+        virtualMemory,
+        queues,
+        queueLength,
+        queuePatienceMillis);
   }
 }

@@ -32,7 +32,7 @@ import io.cuvette.sim.internal.calls.SimStreamCalls;
 import io.cuvette.sim.internal.calls.SimTransferCalls;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.DeviceMemory;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.Objects;
 
 /**

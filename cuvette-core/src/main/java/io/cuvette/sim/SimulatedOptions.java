@@ -28,6 +28,13 @@ import java.util.function.Consumer;
  * @param othersBytes what other processes have of each device's memory, >= 0
  * @param concurrentManaged whether the host may touch managed memory while devices work on it
  * @param virtualMemory whether the devices can map memory into reserved addresses
+ * @param queues queues of the hardware, 1 to 32, which the streams of a device take in turn: work
+ *     behind a wait or a host function of one stream waits too if it is of another stream; 0 for
+ *     one queue for each stream; −1 for 0 or 8, by the seed
+ * @param queueLength how many operations a queue has before a call that queues more waits for room,
+ *     1 to 1,048,576
+ * @param queuePatienceMillis after how many milliseconds in which nothing moved a device fails
+ *     whose shared queues hold work of several streams up, 1 to 86,400,000
  */
 public record SimulatedOptions(
     int devices,
@@ -41,12 +48,15 @@ public record SimulatedOptions(
     long contextBytes,
     long othersBytes,
     boolean concurrentManaged,
-    boolean virtualMemory) {
+    boolean virtualMemory,
+    int queues,
+    int queueLength,
+    int queuePatienceMillis) {
 
   /**
    * One device of 143156 MiB (an H200) with its context and no other process, seed 0, all devices
    * peers, CUDA 13.0, one NUMA node, pace and order by the seed, concurrent managed access, virtual
-   * memory.
+   * memory, queues of 1,024 operations, as many as the seed says.
    */
   public static final SimulatedOptions DEFAULTS =
       new SimulatedOptions(1, 143_156L << 20, 0, "all", 13_000, 1);
@@ -55,6 +65,16 @@ public record SimulatedOptions(
   static final int MAX_DEVICES = Addresses.MAX_DEVICES;
 
   static final int MAX_NODES = 64;
+
+  static final int MAX_QUEUES = 32;
+  static final int MAX_QUEUE_LENGTH = 1 << 20;
+  static final int MAX_PATIENCE_MILLIS = 86_400_000;
+
+  /** Each stream has its own queue, or they share 8, as the seed says. */
+  static final int BY_SEED = -1;
+
+  private static final int QUEUE_LENGTH = 1024;
+  private static final int PATIENCE_MILLIS = 10_000;
 
   /** The context takes what it does on an H200, in proportion. */
   private static final long AS_MEASURED = -1;
@@ -91,11 +111,26 @@ public record SimulatedOptions(
         "context and others",
         taken,
         "at most the memory, " + memoryBytes);
+    check(
+        BY_SEED <= queues && queues <= MAX_QUEUES,
+        "queues",
+        queues,
+        "0 to " + MAX_QUEUES + "; -1 by the seed");
+    check(
+        1 <= queueLength && queueLength <= MAX_QUEUE_LENGTH,
+        "queueLength",
+        queueLength,
+        "1 to " + MAX_QUEUE_LENGTH);
+    check(
+        1 <= queuePatienceMillis && queuePatienceMillis <= MAX_PATIENCE_MILLIS,
+        "queuePatience",
+        queuePatienceMillis,
+        "1 to " + MAX_PATIENCE_MILLIS + ", in milliseconds");
     PeerRule.parse(peers, devices);
   }
 
   /**
-   * Leaves pace, order and what the context takes as they are by default.
+   * Leaves pace, order, queues and what the context takes as they are by default.
    *
    * @param devices the number of devices, 1 to 32
    * @param memoryBytes the memory of each device in bytes, 2 MiB to 8 TiB
@@ -118,7 +153,10 @@ public record SimulatedOptions(
         AS_MEASURED,
         0,
         true,
-        true);
+        true,
+        BY_SEED,
+        QUEUE_LENGTH,
+        PATIENCE_MILLIS);
   }
 
   /**
@@ -144,6 +182,12 @@ public record SimulatedOptions(
    *     touch managed memory while devices work on it</td><td>{@code true}</td></tr>
    * <tr><td>{@code virtualMemory}</td><td>{@code true} or {@code false}: whether the devices can
    *     map memory into reserved addresses</td><td>{@code true}</td></tr>
+   * <tr><td>{@code queues}</td><td>queues that streams share, 1 to 32; 0 for one for each stream;
+   *     {@code seed} for 0 or 8</td><td>{@code seed}</td></tr>
+   * <tr><td>{@code queueLength}</td><td>operations in a queue before calls wait for room, 1 to
+   *     1048576</td><td>1024</td></tr>
+   * <tr><td>{@code queuePatience}</td><td>milliseconds after which queues that stand still fail
+   *     the device, 1 to 86400000</td><td>10000</td></tr>
    * <tr><td>{@code pace}</td><td>{@code seed}, {@code eager}, {@code lazy} or {@code mixed}</td>
    *     <td>{@code seed}</td></tr>
    * <tr><td>{@code order}</td><td>{@code seed}, {@code priority}, {@code fair} or {@code random}
@@ -291,6 +335,35 @@ public record SimulatedOptions(
    */
   public SimulatedOptions withVirtualMemory(boolean virtualMemory) {
     return with(draft -> draft.virtualMemory = virtualMemory);
+  }
+
+  /**
+   * {@return these options with another number of queues that streams share, as on a GPU}
+   *
+   * @param queues the number of queues of each device, 1 to 32 (a GPU has 8 by default); 0 for one
+   *     for each stream; −1 for 0 or 8, by the seed
+   */
+  public SimulatedOptions withQueues(int queues) {
+    return with(draft -> draft.queues = queues);
+  }
+
+  /**
+   * {@return these options with queues of another length}
+   *
+   * @param queueLength how many operations a queue has before calls wait for room, 1 to 1,048,576
+   */
+  public SimulatedOptions withQueueLength(int queueLength) {
+    return with(draft -> draft.queueLength = queueLength);
+  }
+
+  /**
+   * {@return these options with another time after which shared queues that stand still fail the
+   * device}
+   *
+   * @param queuePatienceMillis the time in milliseconds, 1 to 86,400,000
+   */
+  public SimulatedOptions withQueuePatienceMillis(int queuePatienceMillis) {
+    return with(draft -> draft.queuePatienceMillis = queuePatienceMillis);
   }
 
   private SimulatedOptions with(Consumer<OptionsDraft> change) {

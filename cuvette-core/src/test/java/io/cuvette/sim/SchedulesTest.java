@@ -2,7 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

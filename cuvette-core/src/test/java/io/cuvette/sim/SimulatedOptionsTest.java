@@ -22,6 +22,17 @@ class SimulatedOptionsTest {
   }
 
   @Test
+  void queues_areReadAsTheyAreSet() {
+    assertThat(SimulatedOptions.parse("seed=0,queues=8,queueLength=64,queuePatience=1500"))
+        .isEqualTo(
+            SimulatedOptions.DEFAULTS
+                .withQueues(8)
+                .withQueueLength(64)
+                .withQueuePatienceMillis(1500));
+    assertThat(SimulatedOptions.parse("seed=0,queues=seed")).isEqualTo(SimulatedOptions.DEFAULTS);
+  }
+
+  @Test
   void nothing_isTheDefaults() {
     long seed = Long.getLong("cuvette.seed", 0);
     assertThat(SimulatedOptions.parse(" ")).isEqualTo(SimulatedOptions.DEFAULTS.withSeed(seed));
@@ -73,6 +84,10 @@ class SimulatedOptionsTest {
         "concurrentManaged=yes | concurrentManaged: 'yes' (expected: true or false)",
         "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
         "peers=0-1 | peers: '0-1' (expected: pairs of two different devices from 0 to 0)",
+        "queues=33 | queues: '33' (expected: seed, or a number from 0 to 32)",
+        "queues=-1 | queues: '-1' (expected: seed, or a number from 0 to 32)",
+        "queueLength=0 | queueLength: '0' (expected: a number from 1 to 1048576)",
+        "queuePatience=0 | queuePatience: '0' (expected: a number from 1 to 86400000)",
         "numaNodes=0 | numaNodes: '0' (expected: a number from 1 to 64)",
         "driver=12 | driver: '12' (expected: a number from 1000 to 99990)",
         "driver=12061 | driver: 12061 (expected: 1000 × major + 10 × minor, such as 13000)",

@@ -87,6 +87,8 @@ class ArchitectureTest {
           "share",
           "memory",
           "schedule",
+          "pace",
+          "queue",
           "base");
 
   /** The rooms of the instruments, each of which may use those that follow. */

@@ -17,8 +17,8 @@ import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolUse;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 

@@ -16,7 +16,7 @@ import io.cuvette.sim.internal.memory.DeviceMemory;
 import io.cuvette.sim.internal.memory.MappedPiece;
 import io.cuvette.sim.internal.memory.PhysicalMemory;
 import io.cuvette.sim.internal.memory.VirtualSpace;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.share.SharedAllocation;
 import io.cuvette.sim.internal.share.SharedFile;
 import java.util.Arrays;

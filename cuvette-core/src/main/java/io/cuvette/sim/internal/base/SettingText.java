@@ -9,6 +9,19 @@ public final class SettingText {
   private SettingText() {}
 
   public static long number(String key, String text, long min, long max) {
+    String rule =
+        min == Long.MIN_VALUE ? "a 64-bit number" : "a number from %d to %d".formatted(min, max);
+    return number(key, text, min, max, rule);
+  }
+
+  /** The same, or a word that stands for another number. */
+  public static long numberOr(
+      String word, long meant, String key, String text, long min, long max) {
+    String rule = "%s, or a number from %d to %d".formatted(word, min, max);
+    return text.equals(word) ? meant : number(key, text, min, max, rule);
+  }
+
+  private static long number(String key, String text, long min, long max, String rule) {
     try {
       long number = Long.parseLong(text);
       if (min <= number && number <= max) {
@@ -17,8 +30,6 @@ public final class SettingText {
     } catch (NumberFormatException e) {
       // Refused below, with the same rule as a number out of range.
     }
-    String rule =
-        min == Long.MIN_VALUE ? "a 64-bit number" : "a number from %d to %d".formatted(min, max);
     throw refused(key, text, rule);
   }
 

@@ -9,9 +9,9 @@ import io.cuvette.sim.internal.graph.SimCondition;
 import io.cuvette.sim.internal.graph.SimGraph;
 import io.cuvette.sim.internal.machine.SimEvent;
 import io.cuvette.sim.internal.machine.SimMachine;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.List;
 import java.util.stream.Stream;
 

@@ -12,8 +12,8 @@ import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.pool.PoolAccess;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -9,7 +9,7 @@ import io.cuvette.sim.internal.graph.SimNode;
 import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.SimCapture;
 import io.cuvette.sim.internal.machine.SimMachine;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimStream;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about captures. Thread-safe. */

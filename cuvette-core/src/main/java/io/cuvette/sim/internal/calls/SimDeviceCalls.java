@@ -8,7 +8,7 @@ import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.SimAttributes;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.DeviceMemory;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.UUID;

@@ -11,8 +11,8 @@ import io.cuvette.sim.internal.base.KernelRegistry;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.kernel.ProductTwin;
 import io.cuvette.sim.internal.machine.SimMachine;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.HashMap;
 import java.util.Map;
 

@@ -11,11 +11,12 @@ import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimEvent;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.SimWord;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import io.cuvette.sim.internal.share.SharedEvent;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about streams. Thread-safe. */
@@ -177,7 +178,9 @@ public final class SimStreamCalls implements StreamCalls {
   }
 
   private void waitForForeign(SimStream stream, SharedEvent event, BooleanSupplier record) {
-    SimOp waiting = SimOp.waitingOutside(stream, record, machine.hostNanos());
+    SimOp waiting =
+        SimOp.waitingOutside(stream, record, () -> {}, machine.hostNanos())
+            .waitsFor(() -> "a wait for an event of another process");
     machine.queue(waiting);
     event.retain();
     waiting.whenDone(event::release);
@@ -216,24 +219,23 @@ public final class SimStreamCalls implements StreamCalls {
 
   @Override
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    Supplier<String> call =
+        () ->
+            "cuStreamWaitValue32(stream=0x%x, address=0x%x, value=%d, flags=%d)"
+                .formatted(stream, address, value, flags);
     machine.run(
         () -> {
           SimStream queue = stream(device, stream);
           SimWord word = SimWord.at(machine.place("address", address, Integer.BYTES), address);
           SimWord.checkFlags(flags);
           machine.spend(SimCosts.SUBMIT);
+          BooleanSupplier isOver = () -> !word.isLive() || word.satisfies(value, flags);
           SimOp op =
-              SimOp.waitingOutside(
-                  queue,
-                  () -> !word.isLive() || word.satisfies(value, flags),
-                  word::check,
-                  machine.hostNanos());
+              SimOp.waitingOutside(queue, isOver, word::check, machine.hostNanos()).waitsFor(call);
           machine.submit(
               op, () -> NodeWork.of(op, new GraphNodeParams.Other(GraphNodeType.BATCH_MEM_OP)));
         },
-        () ->
-            "cuStreamWaitValue32(stream=0x%x, address=0x%x, value=%d, flags=%d)"
-                .formatted(stream, address, value, flags));
+        call);
   }
 
   private static String call(String name, long stream) {

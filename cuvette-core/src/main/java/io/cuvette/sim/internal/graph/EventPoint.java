@@ -1,7 +1,7 @@
 package io.cuvette.sim.internal.graph;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
 import org.jspecify.annotations.Nullable;
 
 /** An event as a graph knows it. Guarded by the driver's lock. */

@@ -6,7 +6,7 @@ import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.memory.BlockUse;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;

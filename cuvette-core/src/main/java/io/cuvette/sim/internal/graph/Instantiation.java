@@ -1,7 +1,7 @@
 package io.cuvette.sim.internal.graph;
 
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;

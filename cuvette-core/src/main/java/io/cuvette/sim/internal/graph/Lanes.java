@@ -1,8 +1,8 @@
 package io.cuvette.sim.internal.graph;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,9 +1,9 @@
 package io.cuvette.sim.internal.graph;
 
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
 

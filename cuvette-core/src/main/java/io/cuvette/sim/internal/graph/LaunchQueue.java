@@ -1,8 +1,8 @@
 package io.cuvette.sim.internal.graph;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 
 /** What launches need of the driver. Guarded by the driver's lock. */
 public interface LaunchQueue {

@@ -1,7 +1,7 @@
 package io.cuvette.sim.internal.graph;
 
 import io.cuvette.driver.GraphConditionType;
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.queue.SimOp;
 import java.util.List;
 
 /** How a launch runs a node. Immutable. */

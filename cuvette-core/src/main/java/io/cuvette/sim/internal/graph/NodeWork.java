@@ -2,8 +2,8 @@ package io.cuvette.sim.internal.graph;
 
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
 import java.util.List;
 
 /**

@@ -1,6 +1,6 @@
 package io.cuvette.sim.internal.graph;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import org.jspecify.annotations.Nullable;
 
 /** A value that kernels set and a conditional node reads. Guarded by the driver's lock. */

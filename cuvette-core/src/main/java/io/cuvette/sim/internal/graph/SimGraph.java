@@ -3,7 +3,7 @@ package io.cuvette.sim.internal.graph;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;

@@ -14,7 +14,7 @@ import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolAccess;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.function.UnaryOperator;

@@ -6,7 +6,7 @@ import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.sim.GridFunction;
 import io.cuvette.sim.SimulatedKernel;
 import io.cuvette.sim.internal.machine.SimMachine;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
 import java.util.List;

@@ -2,8 +2,8 @@ package io.cuvette.sim.internal.machine;
 
 import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.graph.SimNode;
-import io.cuvette.sim.internal.schedule.SimStream;
-import io.cuvette.sim.internal.schedule.StreamCapture;
+import io.cuvette.sim.internal.queue.SimStream;
+import io.cuvette.sim.internal.queue.StreamCapture;
 import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;

@@ -10,7 +10,7 @@ import io.cuvette.sim.internal.memory.RangeAdvice;
 import io.cuvette.sim.internal.memory.RangeAdvice.Advice;
 import io.cuvette.sim.internal.memory.RangeAdvice.Location;
 import io.cuvette.sim.internal.memory.SimPlace;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.function.Function;
 
 /**

@@ -10,7 +10,7 @@ import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolUse;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 
 /** What the driver knows about an address, by CUpointer_attribute. Stateless. */
 public final class PointerAttributes {

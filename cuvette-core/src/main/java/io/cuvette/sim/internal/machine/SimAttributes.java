@@ -3,7 +3,7 @@ package io.cuvette.sim.internal.machine;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;

@@ -5,8 +5,8 @@ import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.graph.GraphTables;
 import io.cuvette.sim.internal.graph.SimGraph;
 import io.cuvette.sim.internal.graph.SimNode;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
 

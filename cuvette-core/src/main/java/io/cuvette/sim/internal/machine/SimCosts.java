@@ -6,7 +6,7 @@ import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolSpace;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.share.PoolKind;
 
 /**

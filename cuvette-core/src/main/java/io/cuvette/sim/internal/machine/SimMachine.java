@@ -21,13 +21,13 @@ import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.memory.VirtualSpace;
+import io.cuvette.sim.internal.pace.SimSchedule;
 import io.cuvette.sim.internal.pool.PeerRule;
 import io.cuvette.sim.internal.pool.SimPools;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimSchedule;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import io.cuvette.sim.internal.schedule.SimScheduler;
-import io.cuvette.sim.internal.schedule.SimStream;
 import io.cuvette.sim.internal.share.SimSharing;
 import java.util.ArrayList;
 import java.util.List;
@@ -72,10 +72,11 @@ public final class SimMachine implements LaunchQueue {
     this.hidden = new HiddenManaged(options);
     this.sharing = new SimSharing(options.memoryBytes());
     this.pools = new SimPools(options, peers, devices, memories, sharing);
-    this.scheduler = new SimScheduler(SimSchedule.of(options), pools::ordered);
+    this.scheduler = new SimScheduler(options, devices, pools::ordered);
     this.virtual = new VirtualSpace(options.devices(), scheduler::queuedNanos);
+    int queues = SimSchedule.queues(options);
     for (int i = 0; i < options.devices(); i++) {
-      devices.add(new SimDevice(i, nextId()));
+      devices.add(new SimDevice(i, nextId(), queues, options.queueLength()));
       memories.add(new DeviceMemory(devices.getLast(), options));
       graphMemories.add(new GraphMemory(memories.getLast()));
     }
@@ -136,6 +137,7 @@ public final class SimMachine implements LaunchQueue {
     }
     scheduler.hostFunctions().giveWay();
     scheduler.lock.lock();
+    scheduler.beginCall();
     if (closed) {
       scheduler.lock.unlock();
       throw new SimRefusal(CudaStatus.DEINITIALIZED, "the driver was closed").in(name.get());

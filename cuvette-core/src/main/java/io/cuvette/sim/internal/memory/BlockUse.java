@@ -1,6 +1,6 @@
 package io.cuvette.sim.internal.memory;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 
 /** What a pool, a graph or a mapping knows about a block of it. Guarded by the driver's lock. */
 public interface BlockUse {

@@ -6,7 +6,7 @@ import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 

@@ -5,7 +5,7 @@ import io.cuvette.sim.internal.base.BlockFile;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.HostFile;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,6 +1,6 @@
 package io.cuvette.sim.internal.memory;
 
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 
 /** One mapping: memory, and where it is. Guarded by the driver's lock. */
 public final class MappedPiece {

@@ -2,7 +2,7 @@ package io.cuvette.sim.internal.memory;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.lang.foreign.MemorySegment;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;

@@ -5,7 +5,7 @@ import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

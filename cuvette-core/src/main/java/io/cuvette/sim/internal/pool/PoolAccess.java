@@ -9,7 +9,7 @@ import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.share.PoolKind;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;

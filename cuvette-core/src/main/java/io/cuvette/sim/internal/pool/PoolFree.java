@@ -1,9 +1,9 @@
 package io.cuvette.sim.internal.pool;
 
 import io.cuvette.sim.internal.base.Extent;
-import io.cuvette.sim.internal.schedule.SimDevice;
-import io.cuvette.sim.internal.schedule.SimOp;
-import io.cuvette.sim.internal.schedule.SimStream;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;

@@ -2,7 +2,7 @@ package io.cuvette.sim.internal.pool;
 
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.queue.SimOp;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;

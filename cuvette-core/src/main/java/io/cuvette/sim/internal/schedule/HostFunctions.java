@@ -3,6 +3,8 @@ package io.cuvette.sim.internal.schedule;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.UserFailures;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
@@ -165,7 +167,7 @@ public final class HostFunctions {
     if (function != null) {
       Throwable failure = call(function);
       if (!op.isDone()) {
-        scheduler.finish(op.stream, op);
+        scheduler.finish(op);
       }
       if (failure != null) {
         String text = "a host function threw " + UserFailures.text(failure);

@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.schedule;
 
+import io.cuvette.sim.internal.queue.SimOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;

@@ -1,7 +1,13 @@
 package io.cuvette.sim.internal.schedule;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.pace.SimSchedule;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimQueue;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -9,7 +15,6 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,12 +28,6 @@ public final class SimScheduler {
   // enough that the order depends on the seed alone unless the function waits for something itself.
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  /** How many operations wait in a stream before queueing one more waits too, as on a GPU. */
-  private static final int ROOM = 1024;
-
-  // A program that fills a stream which it holds itself would wait for ever on a GPU; not here.
-  private static final long STALL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
   /** How soon something outside of the driver is looked at again: more and more seldom. */
   public static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -39,30 +38,28 @@ public final class SimScheduler {
 
   private final Condition progress = lock.newCondition();
 
-  /** Signalled when a stream has room again. */
-  private final Condition room = lock.newCondition();
-
   private final HostFunctions hostFunctions = new HostFunctions(this);
   private final SharedRecords sharedRecords = new SharedRecords(this);
-  private final List<SimStream> ready = new ArrayList<>();
+  private final FullQueues fullQueues;
+  private final Standstill standstill;
+  private final List<SimDevice> devices;
+  private final ReadyQueues ready = new ReadyQueues();
 
-  /** Streams whose first operation waits for something outside of the driver. */
-  private final List<SimStream> outside = new ArrayList<>();
+  /** Queues whose first operation waits for something outside of the driver. */
+  private final List<SimQueue> outside = new ArrayList<>();
 
   private long lookedNanos = System.nanoTime() - LOOK_NANOS;
 
-  /** The stream that the call of this moment has filled. */
-  private @Nullable SimStream full;
-
   private final SimSchedule schedule;
-  private final IntToLongFunction readyIds = this::readyId;
   private final UnattendedWork unattended = new UnattendedWork(this);
   private final Consumer<SimOp> waits;
 
-  /** The number of calls that ended, and of operations. */
+  /** The number of calls that ended, and of operations queued and ended. */
   private long calls;
 
+  private long queued;
   private long finished;
+  private int pending;
 
   /** When the operation that runs was queued. */
   private long queuedNanos = Long.MAX_VALUE;
@@ -72,10 +69,22 @@ public final class SimScheduler {
 
   private boolean closed;
 
-  /** Creates a scheduler that reports each queued operation that waits for another. */
-  public SimScheduler(SimSchedule schedule, Consumer<SimOp> waits) {
-    this.schedule = schedule;
+  /** Creates a scheduler of devices that reports each queued operation that waits for another. */
+  public SimScheduler(SimulatedOptions options, List<SimDevice> devices, Consumer<SimOp> waits) {
+    boolean shared = SimSchedule.queues(options) > 0;
+    this.schedule = SimSchedule.of(options);
+    this.devices = devices;
     this.waits = waits;
+    this.fullQueues = new FullQueues(this, shared);
+    this.standstill = new Standstill(this, shared, options.queuePatienceMillis());
+  }
+
+  List<SimDevice> devices() {
+    return devices;
+  }
+
+  Standstill standstill() {
+    return standstill;
   }
 
   public HostFunctions hostFunctions() {
@@ -107,24 +116,31 @@ public final class SimScheduler {
 
   private void enqueue(SimOp op) {
     SimStream stream = op.stream;
+    queued++;
+    pending++;
     stream.append(op);
     stream.device.added(stream);
     if (op.dependency() != null) {
       waits.accept(op);
     }
-    if (stream.queue.size() == 1) {
-      arrange(stream);
-    } else if (stream.queue.size() > ROOM && (stream.flags & SimStream.HIDDEN) == 0) {
-      full = stream;
+    SimQueue queue = stream.queue;
+    if (queue.add(op)) {
+      arrange(queue);
+    } else if (queue.isOverfull()) {
+      fullQueues.filled(queue);
     }
+    standstill.watch();
+  }
+
+  /** Begins a call: waits behind those that wait for room, if queues are shared. */
+  public void beginCall() {
+    fullQueues.beginCall();
   }
 
   /** Ends a call: waits for room if it queued too much, and lets some time pass. */
   public void endCall() {
     calls++;
-    if (full != null) {
-      awaitRoom();
-    }
+    fullQueues.endCall();
     boolean wasBusy = busy;
     busy = false;
     if (hasWork()) {
@@ -145,6 +161,27 @@ public final class SimScheduler {
     return !closed && !(ready.isEmpty() && outside.isEmpty());
   }
 
+  boolean isClosed() {
+    return closed;
+  }
+
+  /** Whether there is an operation that is not done. */
+  boolean isAnyPending() {
+    return pending > 0;
+  }
+
+  /** A number that changes when an operation is queued or ends. */
+  long moves() {
+    return queued + finished;
+  }
+
+  /** Whether there is work of the device that waits for nothing. */
+  boolean canRun() {
+    lookedNanos = System.nanoTime() - LOOK_NANOS;
+    look();
+    return !ready.isEmpty();
+  }
+
   /** The number of calls that ended. */
   public long calls() {
     return calls;
@@ -155,53 +192,24 @@ public final class SimScheduler {
     return finished;
   }
 
-  /** Waits until the stream has room again, but not for an operation that does not end. */
-  private void awaitRoom() {
-    SimStream filled = full;
-    full = null;
-    long since = System.nanoTime();
-    while (filled != null && !hasRoom(filled)) {
-      SimOp first = filled.queue.element();
-      if (advance(filled)) {
-        continue;
-      }
-      hostFunctions.hurry();
-      awaitNanos(room, LAST_POLL_NANOS);
-      if (filled.queue.peek() != first || hostFunctions.isDue()) {
-        since = System.nanoTime();
-      } else if (System.nanoTime() - since > STALL_NANOS) {
-        filled.stalled = first;
-      }
-    }
-  }
-
-  private boolean hasRoom(SimStream stream) {
-    return stream.queue.size() <= ROOM || stream.queue.element() == stream.stalled || closed;
-  }
-
-  /** Puts a stream where its first operation belongs: among the ready, or behind what blocks it. */
-  private void arrange(SimStream stream) {
-    SimOp head = stream.queue.peek();
+  /** Puts a queue where its first operation belongs: among the ready, or behind what blocks it. */
+  private void arrange(SimQueue queue) {
+    SimOp head = queue.peek();
     if (head == null) {
       return;
     }
     SimOp dependency = head.dependency();
     if (dependency != null && !dependency.isDone()) {
-      stream.blockedBy = dependency;
-      dependency.block(stream);
+      queue.blockedBy = dependency;
+      dependency.block(queue);
     } else if (head.outside() != null) {
-      outside.add(stream);
+      outside.add(queue);
     } else {
-      addReady(stream);
+      ready.add(queue);
     }
   }
 
-  private void addReady(SimStream stream) {
-    stream.readyIndex = ready.size();
-    ready.add(stream);
-  }
-
-  /** Looks at what is outside of the driver: streams that wait for it may be ready now. */
+  /** Looks at what is outside of the driver: queues that wait for it may be ready now. */
   private void look() {
     long now = System.nanoTime();
     if (outside.isEmpty() || now - lookedNanos < LOOK_NANOS) {
@@ -209,23 +217,12 @@ public final class SimScheduler {
     }
     lookedNanos = now;
     for (int i = outside.size() - 1; i >= 0; i--) {
-      SimStream stream = outside.get(i);
-      BooleanSupplier condition = stream.queue.element().outside();
+      SimQueue queue = outside.get(i);
+      BooleanSupplier condition = queue.first().outside();
       if (condition == null || condition.getAsBoolean()) {
         outside.remove(i);
-        addReady(stream);
+        ready.add(queue);
       }
-    }
-  }
-
-  private void removeReady(SimStream stream) {
-    if (stream.readyIndex >= 0) {
-      SimStream last = ready.removeLast();
-      if (last != stream) {
-        ready.set(stream.readyIndex, last);
-        last.readyIndex = stream.readyIndex;
-      }
-      stream.readyIndex = -1;
     }
   }
 
@@ -283,7 +280,7 @@ public final class SimScheduler {
 
   /** Waits for a while, or a signal; an interrupt does not end that, and is not lost. */
   @SuppressWarnings("WaitNotInLoop") // the loop is in who calls this
-  private static void awaitNanos(Condition condition, long nanos) {
+  static void awaitNanos(Condition condition, long nanos) {
     boolean interrupted = Thread.interrupted();
     try {
       long _ = condition.awaitNanos(nanos);
@@ -302,22 +299,13 @@ public final class SimScheduler {
     if (ready.isEmpty()) {
       return false;
     }
-    SimStream stream = next();
-    SimOp head = stream.queue.element();
+    SimOp head = ready.next(schedule.order());
     if (head.hostFunction() == null) {
-      run(stream, head);
+      run(head);
     } else if (!awaitHostFunction(head)) {
-      removeReady(stream);
+      ready.remove(head.stream.queue);
     }
     return true;
-  }
-
-  private long readyId(int index) {
-    return ready.get(index).id;
-  }
-
-  private SimStream next() {
-    return ready.get(schedule.order().next(ready.size(), readyIds));
   }
 
   /**
@@ -332,14 +320,13 @@ public final class SimScheduler {
       look();
     }
     while (ran < most && !ready.isEmpty()) {
-      SimStream stream = next();
-      SimOp head = stream.queue.element();
+      SimOp head = ready.next(schedule.order());
       if (head.hostFunction() == null) {
-        run(stream, head);
+        run(head);
         ran++;
       } else {
         hostFunctions.hurry();
-        removeReady(stream);
+        ready.remove(head.stream.queue);
       }
     }
     return ran;
@@ -365,24 +352,25 @@ public final class SimScheduler {
    */
   public boolean runUpTo(SimOp op) {
     look();
-    while (!op.isDone() && op.stream.queue.element() != op) {
-      if (!advance(op.stream)) {
+    while (!op.isDone() && op.stream.queue.first() != op) {
+      if (!advance(op.stream.queue)) {
         return false;
       }
     }
     return true;
   }
 
-  /** Runs the next operation that a stream needs, of whichever stream; false if it cannot. */
-  private boolean advance(SimStream stream) {
-    SimStream first = stream;
+  /** Runs the next operation that a queue needs, of whichever queue; false if it cannot. */
+  boolean advance(SimQueue queue) {
+    look();
+    SimQueue first = queue;
     while (first.blockedBy != null) {
-      first = first.blockedBy.stream;
+      first = first.blockedBy.stream.queue;
     }
-    SimOp head = first.queue.element();
+    SimOp head = first.first();
     boolean can = head.hostFunction() == null && !outside.contains(first);
     if (can) {
-      run(first, head);
+      run(head);
     }
     return can;
   }
@@ -394,7 +382,7 @@ public final class SimScheduler {
       return false;
     }
     if (!op.isDone()) {
-      run(op.stream, op);
+      run(op);
       signalAll();
     }
     return true;
@@ -405,36 +393,47 @@ public final class SimScheduler {
     return queuedNanos;
   }
 
-  private void run(SimStream stream, SimOp op) {
+  private void run(SimOp op) {
+    SimDevice device = op.stream.device;
     try {
       queuedNanos = op.queuedNanos;
       op.work().run();
-      finish(stream, op);
+      finish(op);
     } catch (SimRefusal e) {
-      fail(stream.device, e);
+      fail(device, e);
     } catch (OutOfMemoryError | InternalError e) {
       // The heap of this JVM and a file stand for memory; InternalError is a mapped file on a full
       // disk.
       String text = "the simulator needs more heap (-Xmx) or more room for its file: " + e;
-      fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, text));
+      fail(device, new SimRefusal(CudaStatus.UNKNOWN, text));
     } catch (RuntimeException e) {
-      fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, "an operation failed: " + e));
+      fail(device, new SimRefusal(CudaStatus.UNKNOWN, "an operation failed: " + e));
     } finally {
       queuedNanos = Long.MAX_VALUE;
     }
   }
 
-  public void finish(SimStream stream, SimOp op) {
-    removeReady(stream);
+  /** Ends the first operation of a queue. */
+  public void finish(SimOp op) {
+    SimStream stream = op.stream;
+    SimQueue queue = stream.queue;
+    ready.remove(queue);
     finished++;
-    stream.queue.remove();
-    if (stream.queue.size() == ROOM) {
-      room.signalAll();
-    }
+    remove(queue);
     stream.nanos = op.startNanos(stream.nanos) + op.costNanos;
     stream.device.removed(stream);
     wake(op.finish(stream.nanos), op);
-    arrange(stream);
+    arrange(queue);
+  }
+
+  private SimOp remove(SimQueue queue) {
+    SimOp first = queue.remove();
+    pending--;
+    first.stream.ended();
+    if (queue.waiting > 0) {
+      fullQueues.signalAll();
+    }
+    return first;
   }
 
   /** Ends an operation that was never queued, for those that wait for it. */
@@ -445,17 +444,17 @@ public final class SimScheduler {
   /** What the first operation of a stream waited for outside of the driver holds now. */
   public void pass(SimOp op) {
     if (!op.isDone()) {
-      outside.remove(op.stream);
-      addReady(op.stream);
+      outside.remove(op.stream.queue);
+      ready.add(op.stream.queue);
       signalAll();
     }
   }
 
-  private void wake(List<SimStream> streams, SimOp op) {
-    for (SimStream stream : streams) {
-      if (stream.blockedBy == op) {
-        stream.blockedBy = null;
-        arrange(stream);
+  private void wake(List<SimQueue> queues, SimOp op) {
+    for (SimQueue queue : queues) {
+      if (queue.blockedBy == op) {
+        queue.blockedBy = null;
+        arrange(queue);
       }
     }
   }
@@ -463,18 +462,18 @@ public final class SimScheduler {
   /** Fails the device for good: what is queued there never runs, and is not waited for. */
   public void fail(SimDevice device, SimRefusal failure) {
     device.fail(failure);
-    for (SimStream stream : device.activeStreams()) {
-      removeReady(stream);
-      outside.remove(stream);
-      stream.blockedBy = null;
-      while (!stream.queue.isEmpty()) {
-        SimOp op = stream.queue.remove();
-        device.removed(stream);
-        wake(op.finish(stream.nanos), op);
+    for (SimQueue queue : device.activeQueues()) {
+      ready.remove(queue);
+      outside.remove(queue);
+      queue.blockedBy = null;
+      while (!queue.isEmpty()) {
+        SimOp op = remove(queue);
+        device.removed(op.stream);
+        wake(op.finish(op.stream.nanos), op);
       }
     }
     signalAll();
-    room.signalAll();
+    fullQueues.signalAll();
   }
 
   /** Drops queued work and wakes the threads that wait for it. */
@@ -483,8 +482,9 @@ public final class SimScheduler {
     hostFunctions.close();
     sharedRecords.close();
     unattended.close();
+    standstill.close();
     signalAll();
-    room.signalAll();
+    fullQueues.signalAll();
   }
 
   public void signalAll() {

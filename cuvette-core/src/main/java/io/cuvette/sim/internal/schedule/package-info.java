@@ -1,4 +1,4 @@
-/** When the queued work of a simulated device runs, and in which order. */
+/** The streams and queues of simulated devices, and how what is queued there runs. */
 @NullMarked
 package io.cuvette.sim.internal.schedule;
 

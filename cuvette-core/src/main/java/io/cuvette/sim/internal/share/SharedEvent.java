@@ -2,7 +2,7 @@ package io.cuvette.sim.internal.share;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.queue.SimOp;
 import io.cuvette.sim.internal.schedule.SimWaiting;
 import java.util.ArrayList;
 import java.util.List;

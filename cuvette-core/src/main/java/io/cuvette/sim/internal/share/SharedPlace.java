@@ -3,7 +3,7 @@ package io.cuvette.sim.internal.share;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.internal.base.SimRefusal;
-import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.queue.SimDevice;
 import java.util.List;
 import java.util.UUID;
 

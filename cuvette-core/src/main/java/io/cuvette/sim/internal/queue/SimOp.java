@@ -1,9 +1,10 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.queue;
 
 import io.cuvette.sim.internal.base.SimRefusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,8 +24,9 @@ public final class SimOp {
   private @Nullable Runnable hostFunction;
   private @Nullable SimOp dependency;
   private @Nullable BooleanSupplier outside;
+  private @Nullable Supplier<String> outsideText;
   private @Nullable Runnable whenDone;
-  private @Nullable List<SimStream> blocked;
+  private @Nullable List<SimQueue> blocked;
   private List<? extends HeldMemory> held = List.of();
   private long number;
   private boolean done;
@@ -60,17 +62,18 @@ public final class SimOp {
     return new SimOp(stream, SimOp::nothing, null, dependency, 0, queuedNanos);
   }
 
-  /** No work, but the stream stops here until something outside of the driver is done. */
-  public static SimOp waitingOutside(SimStream stream, BooleanSupplier outside, long queuedNanos) {
-    return waitingOutside(stream, outside, SimOp::nothing, queuedNanos);
-  }
-
-  /** The same, and then some work. */
+  /** Some work, before which the stream stops until something outside of the driver is done. */
   public static SimOp waitingOutside(
       SimStream stream, BooleanSupplier outside, Runnable work, long queuedNanos) {
     SimOp op = work(stream, work, 0, queuedNanos);
     op.outside = outside;
     return op;
+  }
+
+  /** Says what outside of the driver the operation waits for. */
+  public SimOp waitsFor(Supplier<String> text) {
+    outsideText = text;
+    return this;
   }
 
   /** A function of the host, which runs on a thread of the driver. */
@@ -84,6 +87,7 @@ public final class SimOp {
   public SimOp again(SimStream in, long queued) {
     SimOp op = new SimOp(in, work, hostFunction, null, costNanos, queued);
     op.outside = outside;
+    op.outsideText = outsideText;
     op.held = held;
     return op;
   }
@@ -131,6 +135,19 @@ public final class SimOp {
     whenDone = action;
   }
 
+  /** What an operation that is not done is, for who wonders why others wait for it. */
+  String describe() {
+    if (hostFunction != null) {
+      return "a host function";
+    } else if (outsideText != null) {
+      return outsideText.get();
+    } else if (dependency != null) {
+      return "a wait for operation %d of the stream of ID %d"
+          .formatted(dependency.number, dependency.stream.id);
+    }
+    return outside == null ? "work of the device" : "a wait for the host";
+  }
+
   public boolean isDone() {
     return done;
   }
@@ -145,7 +162,7 @@ public final class SimOp {
     return dependency == null ? start : Math.max(start, dependency.endNanos);
   }
 
-  public void block(SimStream waiting) {
+  public void block(SimQueue waiting) {
     if (blocked == null) {
       blocked = new ArrayList<>(2);
     }
@@ -155,10 +172,10 @@ public final class SimOp {
   /**
    * Ends the operation and releases all it holds: events keep their last one.
    *
-   * @return the streams that wait for it
+   * @return the queues that wait for it
    */
-  public List<SimStream> finish(long nanos) {
-    List<SimStream> waiting = blocked == null ? List.of() : blocked;
+  public List<SimQueue> finish(long nanos) {
+    List<SimQueue> waiting = blocked == null ? List.of() : blocked;
     if (whenDone != null) {
       whenDone.run();
     }
@@ -170,6 +187,7 @@ public final class SimOp {
     hostFunction = null;
     dependency = null;
     outside = null;
+    outsideText = null;
     whenDone = null;
     blocked = null;
     return waiting;

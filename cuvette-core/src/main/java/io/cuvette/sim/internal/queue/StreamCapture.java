@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.queue;
 
 /** What a stream is captured by. Guarded by the driver's lock. */
 public interface StreamCapture {}

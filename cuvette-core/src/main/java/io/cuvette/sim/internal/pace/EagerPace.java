@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.pace;
 
 /** Runs work as soon as it is queued, as an idle device does. Immutable. */
 public final class EagerPace implements Pace {

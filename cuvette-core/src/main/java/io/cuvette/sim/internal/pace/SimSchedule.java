@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.pace;
 
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.SimulatedOrder;
@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * When queued work runs, and in which order. Twelve seeds in a row have all combinations.
+ * When queued work runs, and in which order. Twelve seeds in a row have all combinations; those of
+ * the next twelve have them with streams that share queues.
  *
  * @param pace how much runs while the host goes on
  * @param order which stream runs next
@@ -22,11 +23,20 @@ public record SimSchedule(Pace pace, Order order) {
           SimulatedOrder.FAIR,
           SimulatedOrder.PRIORITY);
 
+  /** What CUDA_DEVICE_MAX_CONNECTIONS is unless somebody sets it. */
+  private static final int QUEUES_OF_A_GPU = 8;
+
   public static SimSchedule of(SimulatedOptions options) {
     SplittableRandom random = new SplittableRandom(options.seed());
     return new SimSchedule(
         pace(options.pace(), options.seed(), random.split()),
         order(options.order(), options.seed(), random.split()));
+  }
+
+  /** How many queues the streams of a device share, as on a GPU; 0 if each has its own. */
+  public static int queues(SimulatedOptions options) {
+    long round = Math.floorDiv(options.seed(), (long) PACES.size() * ORDERS.size());
+    return options.queues() >= 0 ? options.queues() : Math.floorMod(round, 2) * QUEUES_OF_A_GPU;
   }
 
   private static Pace pace(SimulatedPace pace, long seed, SplittableRandom random) {

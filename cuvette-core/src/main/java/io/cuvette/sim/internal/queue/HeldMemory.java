@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.queue;
 
 /** What an operation holds until it is done. Guarded by the driver's lock. */
 public interface HeldMemory {

@@ -1,13 +1,17 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.queue;
 
-import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** A queue of operations that run in order. Guarded by the driver's lock. */
+/**
+ * Operations that run in order, in a queue of its own or of several streams. Guarded by the
+ * driver's lock.
+ */
 public final class SimStream {
   public static final int NON_BLOCKING = 1;
 
-  /** Of a stream that programs do not see: no call waits for room in it. */
+  /**
+   * Of a stream that programs do not see: no call waits for room in its queue, which is its own.
+   */
   public static final int HIDDEN = 1 << 16;
 
   public final SimDevice device;
@@ -15,25 +19,17 @@ public final class SimStream {
   public final int flags;
   public final int priority;
 
-  /** What is queued and not done, oldest first. */
-  public final ArrayDeque<SimOp> queue = new ArrayDeque<>();
+  /** Where its operations are queued, maybe among those of other streams. */
+  public final SimQueue queue;
 
   /** The part of this stream in a capture, if it is captured. */
   public @Nullable StreamCapture capture;
-
-  /** Position among the ready streams, -1 if it is not one of them. */
-  public int readyIndex = -1;
-
-  /** What the first operation waits for, if it does. */
-  public @Nullable SimOp blockedBy;
-
-  /** An operation that was first for long while the queue was full. */
-  public @Nullable SimOp stalled;
 
   /** When its last finished operation ended. */
   public long nanos;
 
   private long appended;
+  private long ended;
   private @Nullable SimOp tail;
   private @Nullable SimOp legacySeen;
 
@@ -42,6 +38,7 @@ public final class SimStream {
     this.id = id;
     this.flags = flags;
     this.priority = priority;
+    this.queue = device.queueOf(this);
   }
 
   public boolean isLegacy() {
@@ -55,8 +52,17 @@ public final class SimStream {
 
   public void append(SimOp op) {
     op.number(++appended);
-    queue.add(op);
     tail = op;
+  }
+
+  /** Its oldest operation is done, or never will be. */
+  public void ended() {
+    ended++;
+  }
+
+  /** The number of operations that are queued and not done. */
+  long pending() {
+    return appended - ended;
   }
 
   /** The number of the last operation queued so far, 0 if there was none. */

@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.queue;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.SimRefusal;
@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -14,6 +15,17 @@ import org.jspecify.annotations.Nullable;
 /** One simulated device with its context. Guarded by the driver's lock. */
 public final class SimDevice {
   public final int index;
+
+  /** The most queues of the hardware that there are. */
+  private static final int MOST_QUEUES = 32;
+
+  /** The queues of the hardware; none if each stream has its own. */
+  private final List<SimQueue> shared;
+
+  private final int queueLength;
+
+  /** The number of streams that have one of them. */
+  private long queued;
 
   private final BitSet peers = new BitSet();
   private final SimStream legacy;
@@ -27,9 +39,27 @@ public final class SimDevice {
   private @Nullable SimRefusal failure;
   private long lastEndNanos;
 
-  public SimDevice(int index, long legacyStreamId) {
+  /** Creates a device whose streams share a number of queues; with 0 each has its own. */
+  public SimDevice(int index, long legacyStreamId, int queues, int queueLength) {
     this.index = index;
+    this.queueLength = queueLength;
+    this.shared = new ArrayList<>(queues);
+    for (int i = 0; i < queues; i++) {
+      String name = "queue %d of %d of device %d".formatted(i, queues, index);
+      shared.add(new SimQueue(-(index * MOST_QUEUES + i + 1L), name, queueLength));
+    }
     this.legacy = new SimStream(this, legacyStreamId, 0, 0);
+  }
+
+  /** The queue of a new stream: in turn one of those that are shared, or one of its own. */
+  SimQueue queueOf(SimStream stream) {
+    if ((stream.flags & SimStream.HIDDEN) != 0) {
+      return new SimQueue(stream.id, "a queue of a graph", Integer.MAX_VALUE);
+    }
+    if (shared.isEmpty()) {
+      return new SimQueue(stream.id, "the queue of a stream", queueLength);
+    }
+    return shared.get((int) (queued++ % shared.size()));
   }
 
   /** The identity, which is the same for the device of this number of all simulated drivers. */
@@ -74,7 +104,7 @@ public final class SimDevice {
   }
 
   public void added(SimStream stream) {
-    if (stream.queue.size() == 1) {
+    if (stream.pending() == 1) {
       active.add(stream);
     }
     if (stream.isBlocking()) {
@@ -84,7 +114,7 @@ public final class SimDevice {
 
   public void removed(SimStream stream) {
     lastEndNanos = Math.max(lastEndNanos, stream.nanos);
-    if (stream.queue.isEmpty()) {
+    if (stream.pending() == 0) {
       active.remove(stream);
       unjoined.remove(stream);
     }
@@ -112,13 +142,14 @@ public final class SimDevice {
   public List<SimOp> pendingTails() {
     List<SimOp> tails = new ArrayList<>(active.size());
     for (SimStream stream : active) {
-      tails.add(stream.queue.getLast());
+      tails.add(Objects.requireNonNull(stream.pendingTail()));
     }
     return tails;
   }
 
-  public List<SimStream> activeStreams() {
-    return List.copyOf(active);
+  /** The queues of these streams. */
+  public List<SimQueue> activeQueues() {
+    return active.stream().map(stream -> stream.queue).distinct().toList();
   }
 
   /** When the last finished operation ended, in simulated time. */

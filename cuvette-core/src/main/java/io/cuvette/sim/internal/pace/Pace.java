@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.pace;
 
 /**
  * Decides how much queued work runs while the host goes on. Time passes between the calls of the

@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.schedule;
+package io.cuvette.sim.internal.pace;
 
 import java.util.function.IntToLongFunction;
 import java.util.random.RandomGenerator;
