@@ -2,6 +2,10 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.queue.SimStream;
@@ -289,6 +293,39 @@ class SharedQueuesTest {
         .hasSize(4)
         .allSatisfy(
             e -> assertThat(((CudaException) e).status()).isEqualTo(CudaStatus.DEINITIALIZED));
+  }
+
+  /** The threads are inside of calls that wait for room when the streams and the Cuda end. */
+  @Test
+  void closingStreamsAndCuda_besideThreadsThatFillAQueue_losesNothing() throws Exception {
+    SimulatedDriver driver = open("queues=1,queueLength=8");
+    CountDownLatch goOn = new CountDownLatch(1);
+    List<Throwable> seen = new CopyOnWriteArrayList<>();
+    List<Thread> filling = new ArrayList<>();
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+        Buffer buffer = cuda.allocate(64);
+        CudaStream held = cuda.device(0).createStream();
+        CudaStream filled = cuda.device(0).createStream()) {
+      var _ = held.addCallback(() -> await(goOn));
+      for (int i = 0; i < 3; i++) {
+        Thread thread =
+            Thread.ofPlatform()
+                .uncaughtExceptionHandler((_, e) -> seen.add(e))
+                .start(() -> {
+                  while (true) {
+                    buffer.fill((byte) 1, filled);
+                  }
+                });
+        poll(() -> isParked(thread));
+        filling.add(thread);
+      }
+      goOn.countDown();
+    }
+    for (Thread thread : filling) {
+      thread.join();
+    }
+    assertThat(seen).hasSize(3).hasOnlyElementsOfType(IllegalStateException.class);
+    assertThat(driver.report()).isEmpty();
   }
 
   @Test
