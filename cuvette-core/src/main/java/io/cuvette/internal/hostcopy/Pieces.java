@@ -8,6 +8,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntConsumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,7 @@ public final class Pieces {
   private final int total;
   private final int inGroup;
   private final int helpersWanted;
+  private final Predicate<Runnable> start;
   private final Thread owner = Thread.currentThread();
 
   /** The first piece that nobody took. */
@@ -55,11 +57,27 @@ public final class Pieces {
    * @param helpers how many threads may help
    */
   public Pieces(IntConsumer copier, int total, int inGroup, int mostOpen, int helpers) {
+    this(copier, total, inGroup, mostOpen, Math.min(helpers, CopyThreads.MOST), CopyThreads::start);
+  }
+
+  /**
+   * The same with threads of one's own.
+   *
+   * @param start has a thread do something; false if none is free
+   */
+  Pieces(
+      IntConsumer copier,
+      int total,
+      int inGroup,
+      int mostOpen,
+      int helpers,
+      Predicate<Runnable> start) {
     this.copier = copier;
     this.total = total;
     this.inGroup = inGroup;
     this.left = new AtomicIntegerArray(mostOpen);
-    this.helpersWanted = Math.min(helpers, CopyThreads.MOST);
+    this.helpersWanted = helpers;
+    this.start = start;
   }
 
   /** Has all pieces copied, on this thread and those that may help, and waits. */
@@ -83,14 +101,18 @@ public final class Pieces {
     left.set(group % left.length(), end - group * inGroup);
     open = end;
     wake();
-    int wanted = Math.min(helpersWanted, end - next.get() - 1);
-    while (helpers.get() < wanted) {
+    while (helpers.get() < wanted(end)) {
       helpers.incrementAndGet();
-      if (!CopyThreads.start(this::help)) {
+      if (!start.test(this::help)) {
         helpers.decrementAndGet();
         return;
       }
     }
+  }
+
+  /** What is left may be done while this thread starts others, so that these end at once. */
+  private int wanted(int end) {
+    return Math.min(helpersWanted, end - next.get() - 1);
   }
 
   private void wake() {
