@@ -126,10 +126,14 @@ public final class NodeBlock extends Block {
     }
     try {
       Capture now = stream.capture();
+      while (now == capture) {
+        if (freeInCapture()) {
+          return;
+        }
+        now = stream.capture();
+      }
       if (now == null) {
         orderBehindUses();
-      }
-      if (now == null || now == capture) {
         given.free(this::freeInOrder);
       } else {
         freePlainly(); // this is no work of the other graph
@@ -137,6 +141,20 @@ public final class NodeBlock extends Block {
     } finally {
       stream.ending().unhold();
     }
+  }
+
+  /**
+   * Frees it as a part of its capture, which nobody ends meanwhile: the driver crashes if a capture
+   * ends while work of it is being queued. False if that is over.
+   */
+  private boolean freeInCapture() {
+    return stream.capturing.alone(() -> {
+      boolean goesOn = stream.capture() == capture;
+      if (goesOn) {
+        given.free(this::freeInOrder);
+      }
+      return goesOn;
+    });
   }
 
   private void freeInOrder() {
