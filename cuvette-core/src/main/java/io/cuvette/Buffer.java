@@ -5,6 +5,7 @@ import io.cuvette.internal.box.BoxTransfers;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Memory that a device can use. A buffer frees its memory when closed, in order of the stream it
@@ -209,6 +210,77 @@ public sealed interface Buffer extends AutoCloseable
    *     bytes that are copied
    */
   void copyTo(MemorySegment target, CudaStream stream);
+
+  /**
+   * Copies the bytes of another buffer to the start of this one in order of a stream, with a
+   * completion; otherwise {@link #copyFrom(Buffer, CudaStream)}. Both buffers may be closed at
+   * once: their memory stays until then.
+   *
+   * @param source the buffer that is read
+   * @param stream the stream that the copy is queued in, not capturing
+   * @return completes soon after the copy, on a thread of the library, exceptionally if the device
+   *     failed; cannot be cancelled
+   */
+  default CompletableFuture<Void> copyFromAsync(Buffer source, CudaStream stream) {
+    Objects.requireNonNull(source, "source");
+    Objects.requireNonNull(stream, "stream");
+    return stream
+        .copies()
+        .between(BufferBase.base(this).memory(), BufferBase.base(source).memory());
+  }
+
+  /**
+   * Copies the bytes of this buffer to the start of another one; otherwise {@link
+   * #copyFromAsync(Buffer, CudaStream)} of that.
+   *
+   * @param target the buffer that is written
+   * @param stream the stream that the copy is queued in, not capturing
+   * @return completes soon after the copy
+   */
+  default CompletableFuture<Void> copyToAsync(Buffer target, CudaStream stream) {
+    return Objects.requireNonNull(target, "target").copyFromAsync(this, stream);
+  }
+
+  /**
+   * Copies native memory to the start of this buffer in order of a stream, with a completion, until
+   * which both ends stay. This buffer and a {@link PinnedBuffer} that the segment is of may be
+   * closed at once; the arena of memory that another library has page-locked cannot be.
+   *
+   * <p>The call returns at once for memory that is page-locked. Other memory it copies as {@link
+   * #copyFrom(MemorySegment, CudaStream)} does, and has read all of it when it returns: the device
+   * has no means to, and a thread that copied while the stream waits could come to wait for it.
+   *
+   * @param source the segment that is read
+   * @param stream the stream, not capturing
+   * @return completes soon after the copy, on a thread of the library, exceptionally if the device
+   *     failed; cannot be cancelled
+   * @throws IndexOutOfBoundsException if the segment has more bytes than this
+   * @throws IllegalArgumentException for memory on the heap, which the collector may move, for
+   *     memory in part this buffer's, or that another library has page-locked if its arena is
+   *     confined to a thread
+   * @throws IllegalStateException if something is closed, or the stream is capturing
+   * @throws io.cuvette.driver.CudaException if the driver reports an error; it says which bytes
+   *     were written
+   */
+  default CompletableFuture<Void> copyFromAsync(MemorySegment source, CudaStream stream) {
+    Objects.requireNonNull(source, "source");
+    Objects.requireNonNull(stream, "stream");
+    return stream.copies().in(BufferBase.base(this).memory(), source);
+  }
+
+  /**
+   * Copies as many bytes of this buffer as the segment has into native memory in order of a stream,
+   * with a completion, as {@link #copyFromAsync(MemorySegment, CudaStream)} does.
+   *
+   * @param target the segment that is written
+   * @param stream the stream, not capturing
+   * @return completes soon after the copy
+   */
+  default CompletableFuture<Void> copyToAsync(MemorySegment target, CudaStream stream) {
+    Objects.requireNonNull(target, "target");
+    Objects.requireNonNull(stream, "stream");
+    return stream.copies().out(BufferBase.base(this).memory(), target);
+  }
 
   /**
    * Copies rows of another buffer to rows of this one and waits (cuMemcpy3DAsync). Between devices,

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.completion.AsyncCopies;
 import io.cuvette.internal.graph.GraphCapture;
 import io.cuvette.internal.node.CapturedNode;
 import io.cuvette.internal.order.OpenStream;
@@ -392,6 +393,11 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    */
   public CompletableFuture<Void> onComplete() {
     return submit(new Callback(state, null, false));
+  }
+
+  /** Copies with a completion. */
+  AsyncCopies copies() {
+    return new AsyncCopies(core, this::onComplete, device.cuda().staging());
   }
 
   private CompletableFuture<Void> submit(Callback callback) {

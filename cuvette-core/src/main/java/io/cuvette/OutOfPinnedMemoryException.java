@@ -2,7 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.block.OutOfMemoryText;
+import io.cuvette.internal.base.OutOfMemoryText;
 import java.util.Objects;
 
 /**

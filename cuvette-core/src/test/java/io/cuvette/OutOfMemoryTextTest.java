@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.OutOfDeviceMemoryException.Details;
 import io.cuvette.internal.async.OrderedFailures;
-import io.cuvette.internal.block.OutOfMemoryText;
+import io.cuvette.internal.base.OutOfMemoryText;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

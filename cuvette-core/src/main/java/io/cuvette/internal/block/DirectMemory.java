@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.OutOfMemoryText;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;

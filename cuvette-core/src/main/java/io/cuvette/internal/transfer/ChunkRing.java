@@ -7,6 +7,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,20 +33,20 @@ final class ChunkRing implements AutoCloseable {
   /**
    * Takes the first chunk.
    *
-   * @param bytes how many bytes a part has, if there is memory for it
+   * @param first takes it; it stands for parts of as many bytes as it has
    * @param most how many chunks there are at most
    */
   ChunkRing(
-      Staging staging, Memory device, OpenStream stream, long bytes, int most, boolean canWait) {
+      Staging staging, Memory device, OpenStream stream, Supplier<StagingChunk> first, int most) {
     this.staging = staging;
     this.device = device;
     this.stream = stream;
     this.parts = new StagingChunk[most];
-    StagingChunk first = staging.first(device, stream, bytes, canWait);
-    this.chunkBytes = first.byteSize();
-    this.isLimited = !first.isPinned();
-    all.add(first);
-    free.add(first);
+    StagingChunk chunk = first.get();
+    this.chunkBytes = chunk.byteSize();
+    this.isLimited = !chunk.isPinned();
+    all.add(chunk);
+    free.add(chunk);
   }
 
   long chunkBytes() {

@@ -23,7 +23,7 @@ import java.util.function.Consumer;
  */
 public final class HostTransfers {
   /** The driver copies so many bytes of pageable memory before its call returns. */
-  private static final long DRIVER_STAGES_BYTES = 64 << 10;
+  static final long DRIVER_STAGES_BYTES = 64 << 10;
 
   private HostTransfers() {}
 
@@ -93,7 +93,7 @@ public final class HostTransfers {
       HostCopy.run(buffer, memory, host, in);
     } else {
       PackedRows packed = PackedRows.of(host.byteSize());
-      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream), () -> false);
+      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream));
     }
   }
 
@@ -108,7 +108,7 @@ public final class HostTransfers {
       boolean in) {
     if (buffer.hostMemory() == null) {
       HostParts host = HostParts.of(name, rows, !in);
-      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream), () -> false);
+      StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream));
       return;
     }
     stream.awaitWork();
@@ -132,16 +132,30 @@ public final class HostTransfers {
     if (!host.isNative() || !canWait(stream)) {
       return false;
     }
-    if (stream.state.streams.views().find(host) != null) {
+    HostViews<UsedMemory> views = stream.state.streams.views();
+    if (views.find(host) != null) {
       return true;
     }
     return !host.isMapped()
-        && !stream.state.streams.views().isInPart(host)
-        && !stream.state.streams.views().isOfAnother(host)
+        && !views.isInPart(host)
+        && !views.isOfAnother(host)
         && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
   }
 
-  /** Whether somebody other than a {@code Cuda} of this process has page-locked the memory. */
+  /**
+   * Whether somebody other than a {@code Cuda} of this process has page-locked native memory, so
+   * that a device copies it, and nobody here knows how long it stays.
+   */
+  public static boolean isPageLockedByOthers(MemorySegment host, OpenStream stream) {
+    HostViews<UsedMemory> views = stream.state.streams.views();
+    return !host.isMapped()
+        && views.find(host) == null
+        && !views.isInPart(host)
+        && !views.isOfAnother(host)
+        && isKnownToDriver(host, stream);
+  }
+
+  /** The same as the driver says it, also of what this library has page-locked. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
       long type =
@@ -170,18 +184,33 @@ public final class HostTransfers {
    */
   public static void copyInAsync(
       Memory target, MemorySegment source, OpenStream stream, Staging staging) {
-    target.checkOpen();
-    Transfers.checkFits(target, source.byteSize());
-    target.checkWritable();
-    checkNative("source", source);
-    Transfers.checkStream(target, target, stream);
-    checkApart(target, source);
+    checkIn(target, source, stream);
     if (isStaged(source, stream)) {
       Transfers.checkCanWait(stream, "copyFrom");
       copy(target, HostParts.of("source", source, false), stream, staging, true);
     } else if (source.byteSize() > 0) {
       queueIn(target, source, stream);
     }
+  }
+
+  /** Checks a copy of native memory to the start of a buffer in order of a stream. */
+  public static void checkIn(Memory target, MemorySegment source, OpenStream stream) {
+    target.checkOpen();
+    Transfers.checkFits(target, source.byteSize());
+    target.checkWritable();
+    checkNative("source", source);
+    Transfers.checkStream(target, target, stream);
+    checkApart(target, source);
+  }
+
+  /** Checks a copy of the start of a buffer to native memory in order of a stream. */
+  public static void checkOut(Memory source, MemorySegment target, OpenStream stream) {
+    source.checkOpen();
+    checkHolds(source, target.byteSize());
+    checkNative("target", target);
+    checkWritable(target);
+    Transfers.checkStream(source, source, stream);
+    checkApart(source, target);
   }
 
   private static void queueIn(Memory target, MemorySegment source, OpenStream stream) {
@@ -199,12 +228,7 @@ public final class HostTransfers {
   /** Copies the start of a buffer to native memory in order of a stream, likewise. */
   public static void copyOutAsync(
       Memory source, MemorySegment target, OpenStream stream, Staging staging) {
-    source.checkOpen();
-    checkHolds(source, target.byteSize());
-    checkNative("target", target);
-    checkWritable(target);
-    Transfers.checkStream(source, source, stream);
-    checkApart(source, target);
+    checkOut(source, target, stream);
     if (isStaged(target, stream)) {
       Transfers.checkCanWait(stream, "copyTo");
       copy(source, HostParts.of("target", target, true), stream, staging, false);

@@ -1,7 +1,6 @@
 package io.cuvette.internal.transfer;
 
 import io.cuvette.driver.CudaException;
-import java.util.concurrent.CancellationException;
 
 /** Says of a copy that failed which bytes were written. Stateless. */
 public final class PartialCopy {
@@ -27,7 +26,6 @@ public final class PartialCopy {
   public static RuntimeException explained(Throwable e, String text) {
     return switch (e) {
       case CudaException cuda when cuda.getClass() == CudaException.class -> cuda.explained(text);
-      case CancellationException _ -> new CancellationException("cancelled: " + text);
       case IllegalStateException _ -> new IllegalStateException(e.getMessage() + "; " + text, e);
       default -> suppressing(e, text);
     };

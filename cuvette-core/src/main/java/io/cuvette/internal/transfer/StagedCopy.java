@@ -6,8 +6,6 @@ import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.hostcopy.Pieces;
 import io.cuvette.internal.order.OpenStream;
-import java.util.concurrent.CancellationException;
-import java.util.function.BooleanSupplier;
 
 /**
  * One copy between memory of the host and a buffer through chunks: while the device copies some,
@@ -19,6 +17,9 @@ final class StagedCopy {
   /** The bytes of each part but the last, which a chunk stands for. */
   private static final long PART_BYTES = 2L << 20;
 
+  /** The bytes of the smallest copies. */
+  private static final int POOLED_BYTES = 1024;
+
   /** From so many bytes on other threads help. */
   private static final int HELPED_BYTES = 1 << 20;
 
@@ -26,7 +27,6 @@ final class StagedCopy {
   private final PackedRows packed;
   private final OpenStream stream;
   private final boolean in;
-  private final BooleanSupplier isCancelled;
   private final int helpers;
   private final ChunkRing ring;
   private final long partBytes;
@@ -45,19 +45,35 @@ final class StagedCopy {
       OpenStream stream,
       Staging staging,
       boolean in,
-      boolean isAlone,
-      BooleanSupplier isCancelled) {
+      boolean isAlone) {
     this.host = host;
     this.packed = packed;
     this.stream = stream;
     this.in = in;
-    this.isCancelled = isCancelled;
     boolean helped = !isAlone && host.byteSize() >= HELPED_BYTES && host.isForAllThreads();
     this.helpers = helped ? CopyThreads.MOST : 0;
     long bytes = Math.min(host.byteSize(), Math.min(PART_BYTES, staging.mostBytes()));
-    this.ring = new ChunkRing(staging, device, stream, bytes, 2 * (helpers + 1), !isAlone);
+    boolean small = !isAlone && packed.width() >= host.byteSize() && isSmall(bytes);
+    this.ring =
+        new ChunkRing(
+            staging,
+            device,
+            stream,
+            () ->
+                small
+                    ? StagingChunk.small(device, stream, bytes)
+                    : staging.first(device, stream, bytes, !isAlone),
+            2 * (helpers + 1));
     this.partBytes = ring.chunkBytes();
     this.parts = Math.toIntExact((host.byteSize() + partBytes - 1) / partBytes);
+  }
+
+  /**
+   * Whether the driver stages the bytes for less than a chunk costs. The fewest go through a block
+   * of the pinned pool all the same: programs that come from CuPy look for it there.
+   */
+  private static boolean isSmall(long bytes) {
+    return bytes > POOLED_BYTES && bytes <= HostTransfers.DRIVER_STAGES_BYTES;
   }
 
   /**
@@ -66,7 +82,6 @@ final class StagedCopy {
    * @param packed where the bytes are in the buffer
    * @param in whether it is from the host to the buffer
    * @param isAlone whether this thread copies alone and waits for no other transfer
-   * @param isCancelled asked again and again; the copy stops if it is
    */
   static void run(
       Memory device,
@@ -75,11 +90,9 @@ final class StagedCopy {
       OpenStream stream,
       Staging staging,
       boolean in,
-      boolean isAlone,
-      BooleanSupplier isCancelled) {
+      boolean isAlone) {
     BlockReports.hostAccess(device, host, in);
-    StagedCopy copy =
-        new StagedCopy(device, packed, host, stream, staging, in, isAlone, isCancelled);
+    StagedCopy copy = new StagedCopy(device, packed, host, stream, staging, in, isAlone);
     try (ChunkRing _ = copy.ring) {
       copy.run();
     } catch (RuntimeException | Error e) {
@@ -145,7 +158,7 @@ final class StagedCopy {
     int sent = 0;
     int past = 0;
     while (sent < parts) {
-      checkGoesOn(pieces);
+      pieces.check();
       if (opened < parts && ring.take(opened)) {
         report(opened);
         pieces.open(opened);
@@ -173,7 +186,7 @@ final class StagedCopy {
     int opened = 0;
     int done = 0;
     while (done < parts) {
-      checkGoesOn(pieces);
+      pieces.check();
       if (fetched < parts && ring.take(fetched)) {
         fetch(fetched);
         ring.at(fetched).mark();
@@ -195,13 +208,6 @@ final class StagedCopy {
           pieces.await(done);
         }
       }
-    }
-  }
-
-  private void checkGoesOn(Pieces pieces) {
-    pieces.check();
-    if (isCancelled.getAsBoolean()) {
-      throw new CancellationException();
     }
   }
 

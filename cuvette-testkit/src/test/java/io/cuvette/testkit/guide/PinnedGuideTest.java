@@ -17,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
 /** The programs of docs/guide/pinned.md. */
 class PinnedGuideTest {
@@ -83,6 +84,20 @@ class PinnedGuideTest {
       byte[] back = new byte[2000];
       values.copyTo(MemorySegment.ofArray(back));
       assertThat(back).containsOnly(6);
+    }
+  }
+
+  @CudaTest
+  void copiesWithACompletion_areInOrder(Cuda cuda, CudaStream stream) {
+    MemorySegment index = Arena.ofAuto().allocate(1 << 20);
+    index.fill((byte) 3);
+    try (Buffer device = cuda.allocate(1 << 20, stream);
+        PinnedBuffer result = cuda.allocatePinned(1 << 20)) {
+      CompletableFuture<Void> copied = device.copyFromAsync(index, stream);
+      device.copyTo(result, stream); // after it
+      copied.join(); // or copied.thenRun(next)
+      stream.synchronize();
+      assertThat(result.segment().mismatch(index)).isEqualTo(-1);
     }
   }
 

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.races;
 
+import static io.cuvette.testkit.races.StreamOperations.finish;
+
 import io.cuvette.Buffer;
 import io.cuvette.CopyBatch;
 import io.cuvette.CopyBox;
@@ -25,6 +27,7 @@ final class BufferOperations {
       addCopies(all, memory);
       addSegmentCopies(all, memory);
       addBoxesOfTheHost(all, memory);
+      addCompletions(all, memory);
       addFills(all, memory);
       addViews(all, memory);
     }
@@ -116,6 +119,30 @@ final class BufferOperations {
             "Buffer.copyTo(MemorySegment, CudaStream)",
             memory,
             (buffer, host, stream) -> buffer.copyTo(host, stream)));
+  }
+
+  /** With the completion. */
+  private static void addCompletions(List<Operation> all, Memory memory) {
+    all.add(
+        two(
+            "Buffer.copyFromAsync(Buffer, CudaStream)",
+            memory,
+            (buffer, other, stream) -> finish(buffer.copyFromAsync(other, stream))));
+    all.add(
+        two(
+            "Buffer.copyToAsync(Buffer, CudaStream)",
+            memory,
+            (buffer, other, stream) -> finish(buffer.copyToAsync(other, stream))));
+    all.add(
+        queued(
+            "Buffer.copyFromAsync(MemorySegment, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.copyFromAsync(host, stream))));
+    all.add(
+        queued(
+            "Buffer.copyToAsync(MemorySegment, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.copyToAsync(host, stream))));
   }
 
   private static void addBoxesOfTheHost(List<Operation> all, Memory memory) {

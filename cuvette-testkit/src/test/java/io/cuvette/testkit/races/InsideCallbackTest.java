@@ -27,8 +27,8 @@ class InsideCallbackTest {
   private static final long PATIENCE_SECONDS =
       9; // who waits for the callback itself is let go after 10
 
-  /** Operations of the matrix that wait for the future of another callback. */
-  private static final Pattern WAITS = Pattern.compile("addCallback|onComplete");
+  /** Operations of the matrix that wait for the future of another callback, or of a copy. */
+  private static final Pattern WAITS = Pattern.compile("addCallback|onComplete|Async\\(");
 
   @Test
   void onABlockingStream() throws Exception {

@@ -140,7 +140,7 @@ final class StreamOperations {
   }
 
   /** A callback that is not reached any more fails, but it ends. */
-  private static void finish(CompletableFuture<Void> callback) {
+  static void finish(CompletableFuture<Void> callback) {
     try {
       callback.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     } catch (ExecutionException e) {

@@ -54,6 +54,7 @@ class ArchitectureTest {
           "node",
           "graph",
           "kernel",
+          "completion",
           "box",
           "transfer",
           "loan",

@@ -1,4 +1,4 @@
-package io.cuvette.internal.block;
+package io.cuvette.internal.base;
 
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedPoolStats;
