@@ -60,6 +60,36 @@ class OrderingCostTest extends OrderingFixture {
   }
 
   /**
+   * A block of two streams waits for one after the other; the second is asked about earlier work
+   * first, whose event says nothing of what the block waits for. Whichever of them is the first.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void blockOfTwoStreamsThatAreDone_comesBackWithOneLook(Kind kind) {
+    MemoryResource pool = pool(kind);
+    CudaStream third = stream();
+    for (CudaStream askedBefore : List.of(other, third)) {
+      busy.begin(other);
+      busy.begin(third);
+      closeUsedBy(pool, askedBefore);
+      assertThat(stats(pool).pendingBytes()).as("marks its work").isEqualTo(BYTES);
+      closeUsedBy(pool, other, third);
+      closeUsedBy(pool, third, other);
+      busy.finish(other);
+      busy.finish(third);
+      assertThat(stats(pool).pendingBytes()).as("%s before", askedBefore).isZero();
+    }
+  }
+
+  private void closeUsedBy(MemoryResource pool, CudaStream... users) {
+    try (Buffer buffer = pool.allocate(BYTES, home)) {
+      for (CudaStream user : users) {
+        buffer.fill((byte) 1, user);
+      }
+    }
+  }
+
+  /**
    * Whether the last use, the close and the wait of the first stream come in one order or other.
    */
   @ParameterizedTest
