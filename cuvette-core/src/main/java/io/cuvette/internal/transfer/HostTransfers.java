@@ -23,7 +23,7 @@ import java.util.function.Consumer;
  */
 public final class HostTransfers {
   /** The driver copies so many bytes of pageable memory before its call returns. */
-  static final long DRIVER_STAGES_BYTES = 64 << 10;
+  private static final long DRIVER_STAGES_BYTES = 64 << 10;
 
   private HostTransfers() {}
 
@@ -142,10 +142,7 @@ public final class HostTransfers {
         && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
   }
 
-  /**
-   * Whether somebody other than a {@code Cuda} of this process has page-locked native memory, so
-   * that a device copies it, and nobody here knows how long it stays.
-   */
+  /** Whether others have page-locked native memory: nobody here knows how long it stays. */
   public static boolean isPageLockedByOthers(MemorySegment host, OpenStream stream) {
     HostViews<UsedMemory> views = stream.state.streams.views();
     return !host.isMapped()

@@ -17,8 +17,10 @@ final class StagedCopy {
   /** The bytes of each part but the last, which a chunk stands for. */
   private static final long PART_BYTES = 2L << 20;
 
-  /** The bytes of the smallest copies. */
-  private static final int POOLED_BYTES = 1024;
+  /** The most bytes of the smallest copies, and of those that the driver stages as fast. */
+  private static final int POOLED_BYTES = 1 << 10;
+
+  private static final int DRIVER_STAGES_BYTES = 16 << 10;
 
   /** From so many bytes on other threads help. */
   private static final int HELPED_BYTES = 1 << 20;
@@ -53,7 +55,7 @@ final class StagedCopy {
     boolean helped = !isAlone && host.byteSize() >= HELPED_BYTES && host.isForAllThreads();
     this.helpers = helped ? CopyThreads.MOST : 0;
     long bytes = Math.min(host.byteSize(), Math.min(PART_BYTES, staging.mostBytes()));
-    boolean small = !isAlone && packed.width() >= host.byteSize() && isSmall(bytes);
+    boolean small = in && !isAlone && packed.width() >= host.byteSize() && isSmall(bytes);
     this.ring =
         new ChunkRing(
             staging,
@@ -69,11 +71,11 @@ final class StagedCopy {
   }
 
   /**
-   * Whether the driver stages the bytes for less than a chunk costs. The fewest go through a block
-   * of the pinned pool all the same: programs that come from CuPy look for it there.
+   * Whether the driver stages bytes for a device in less time than a chunk takes. The fewest go
+   * through a block of the pinned pool all the same: programs from CuPy look for it there.
    */
   private static boolean isSmall(long bytes) {
-    return bytes > POOLED_BYTES && bytes <= HostTransfers.DRIVER_STAGES_BYTES;
+    return bytes > POOLED_BYTES && bytes <= DRIVER_STAGES_BYTES;
   }
 
   /**
