@@ -20,7 +20,7 @@ final class StagedCopy {
   /** The most bytes of the smallest copies, and of those that the driver stages as fast. */
   private static final int POOLED_BYTES = 1 << 10;
 
-  private static final int DRIVER_STAGES_BYTES = 16 << 10;
+  private static final int SMALL_BYTES = 16 << 10;
 
   /** From so many bytes on other threads help. */
   private static final int HELPED_BYTES = 1 << 20;
@@ -75,7 +75,7 @@ final class StagedCopy {
    * through a block of the pinned pool all the same: programs from CuPy look for it there.
    */
   private static boolean isSmall(long bytes) {
-    return bytes > POOLED_BYTES && bytes <= DRIVER_STAGES_BYTES;
+    return bytes > POOLED_BYTES && bytes <= SMALL_BYTES;
   }
 
   /**
