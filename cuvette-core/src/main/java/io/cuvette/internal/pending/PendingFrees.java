@@ -144,7 +144,9 @@ public final class PendingFrees<B extends UsedMemory> implements FreesAfterGraph
       UsedMemory block, @Nullable DriverStream of, List<Fence> fences) {
     RuntimeException failure = null;
     for (var use = block.uses(); use != null; use = use.next()) {
-      failure = marker(use.stream(), fences, failure);
+      if (!use.isKnownDone()) {
+        failure = marker(use.stream(), fences, failure);
+      }
     }
     DriverStream home = block.home;
     return home == null || home == of ? failure : marker(home, fences, failure);

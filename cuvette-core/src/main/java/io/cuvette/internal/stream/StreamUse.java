@@ -56,10 +56,15 @@ public final class StreamUse {
     return queued;
   }
 
+  /** Once closed: whether the work is known to be done, without a call of the driver. */
+  public boolean isKnownDone() {
+    return stream.clock.isDone(noted, queued);
+  }
+
   /** Once closed: whether the work is known to be done, or to come before what a stream does. */
   public boolean isBefore(DriverStream other) {
     return stream == other
-        || stream.clock.isDone(noted, queued)
+        || isKnownDone()
         || other.clock.isAfter(stream.clock, noted, queued);
   }
 }

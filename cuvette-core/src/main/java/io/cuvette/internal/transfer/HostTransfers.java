@@ -34,7 +34,7 @@ public final class HostTransfers {
     Transfers.checkFits(target, source.byteSize());
     target.checkWritable();
     checkApart(target, source);
-    if (target.hostMemory() == null && source.byteSize() > 0 && isForDriver(source, stream)) {
+    if (target.hostMemory() == null && source.byteSize() > 0 && isForDriver(source, stream, true)) {
       target.checkOpen();
       checkNative("source", source);
       queueIn(target, source, stream);
@@ -50,7 +50,7 @@ public final class HostTransfers {
     Transfers.checkCanWait(stream, "copyTo");
     checkHolds(source, target.byteSize());
     checkApart(source, target);
-    if (source.hostMemory() == null && target.byteSize() > 0 && isForDriver(target, stream)) {
+    if (source.hostMemory() == null && target.byteSize() > 0 && isForDriver(target, stream, false)) {
       source.checkOpen();
       checkNative("target", target);
       checkWritable(target);
@@ -125,10 +125,11 @@ public final class HostTransfers {
   }
 
   /**
-   * Whether the driver is given the memory: if that is page-locked, or so few bytes that the driver
-   * copies them at once. Not a file, which may shrink: the driver does not survive that.
+   * Whether the driver is given the memory: if that is page-locked, or so few bytes on their way to
+   * a device that the driver copies them at once; back it takes longer than a chunk. Not a file,
+   * which may shrink: the driver does not survive that.
    */
-  private static boolean isForDriver(MemorySegment host, OpenStream stream) {
+  private static boolean isForDriver(MemorySegment host, OpenStream stream, boolean in) {
     if (!host.isNative() || !canWait(stream)) {
       return false;
     }
@@ -139,7 +140,7 @@ public final class HostTransfers {
     return !host.isMapped()
         && !views.isInPart(host)
         && !views.isOfAnother(host)
-        && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
+        && (host.byteSize() <= DRIVER_STAGES_BYTES ? in : isKnownToDriver(host, stream));
   }
 
   /** Whether others have page-locked native memory: nobody here knows how long it stays. */

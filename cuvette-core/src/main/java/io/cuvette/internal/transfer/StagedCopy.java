@@ -17,11 +17,6 @@ final class StagedCopy {
   /** The bytes of each part but the last, which a chunk stands for. */
   private static final long PART_BYTES = 2L << 20;
 
-  /** The most bytes of the smallest copies, and of those that the driver stages as fast. */
-  private static final int POOLED_BYTES = 1 << 10;
-
-  private static final int SMALL_BYTES = 16 << 10;
-
   /** From so many bytes on other threads help. */
   private static final int HELPED_BYTES = 1 << 20;
 
@@ -55,27 +50,15 @@ final class StagedCopy {
     boolean helped = !isAlone && host.byteSize() >= HELPED_BYTES && host.isForAllThreads();
     this.helpers = helped ? CopyThreads.MOST : 0;
     long bytes = Math.min(host.byteSize(), Math.min(PART_BYTES, staging.mostBytes()));
-    boolean small = in && !isAlone && packed.width() >= host.byteSize() && isSmall(bytes);
     this.ring =
         new ChunkRing(
             staging,
             device,
             stream,
-            () ->
-                small
-                    ? StagingChunk.small(device, stream, bytes)
-                    : staging.first(device, stream, bytes, !isAlone),
+            () -> staging.first(device, stream, bytes, !isAlone),
             2 * (helpers + 1));
     this.partBytes = ring.chunkBytes();
     this.parts = Math.toIntExact((host.byteSize() + partBytes - 1) / partBytes);
-  }
-
-  /**
-   * Whether the driver stages bytes for a device in less time than a chunk takes. The fewest go
-   * through a block of the pinned pool all the same: programs from CuPy look for it there.
-   */
-  private static boolean isSmall(long bytes) {
-    return bytes > POOLED_BYTES && bytes <= SMALL_BYTES;
   }
 
   /**

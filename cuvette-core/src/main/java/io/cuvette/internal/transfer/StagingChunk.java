@@ -63,15 +63,6 @@ final class StagingChunk implements AutoCloseable {
     return new StagingChunk(device, stream, null, memory, () -> {});
   }
 
-  /**
-   * A chunk for so few bytes that the driver copies them at once, which costs less than page-locked
-   * memory. Not inside a callback, where nobody waits for the driver.
-   */
-  static StagingChunk small(Memory device, OpenStream stream, long bytes) {
-    Arena arena = Arena.ofConfined();
-    return new StagingChunk(device, stream, null, arena.allocate(bytes), arena::close);
-  }
-
   long byteSize() {
     return memory.byteSize();
   }
