@@ -17,6 +17,7 @@ METRICS = {
     "nsPerOperation": ("ns an operation", True),
     "pairsPerSecond": ("pairs a second", False),
     "gigabytesPerSecond": ("GB/s", False),
+    "teraflops": ("TFLOP/s", False),
     "ratio": ("bytes held ÷ bytes live", True),
 }
 

@@ -1,4 +1,5 @@
 """What runs: the anchors' programs and Cuvette's own, each a command that prints one JSON object a line."""
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
 ROOT = os.path.dirname(os.path.dirname(HERE))
-C_PROGRAMS = ("driver_calls", "async_pool", "transfers", "launches", "graphs", "replay")
+C_PROGRAMS = ("driver_calls", "async_pool", "transfers", "launches", "graphs", "arrays", "replay")
 
 
 @dataclass
@@ -51,6 +52,19 @@ def compile_c(build, names=C_PROGRAMS):
     return reasons
 
 
+def cublas():
+    """Where Python has cuBLAS, for a system that does not find it by its name; empty if it has none."""
+    for package in ("nvidia.cu13", "nvidia.cublas"):
+        try:
+            found = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            continue
+        for folder in found.submodule_search_locations if found else ():
+            if os.path.isdir(os.path.join(folder, "lib")):
+                return {"CUVETTE_CUBLAS": os.path.join(folder, "lib")}
+    return {}
+
+
 def binary_traces(traces, build):
     """Writes the form of the traces that all programs but Python's read; returns the paths."""
     script = os.path.join(ANCHORS, "python", "traces.py")
@@ -76,9 +90,10 @@ def anchor_parts(build, traces, wanted=everything):
     torch = {"CUVETTE_TORCH_BUILD": os.path.join(build, "torch")}
     expandable = {**torch, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
     ptx = [os.path.join(ANCHORS, "nothing_of_four.ptx")]
+    environments = {"arrays": cublas()}
     arguments = {"replay": binaries, "launches": ptx, "graphs": ptx}
     c_parts = [
-        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, {}, reasons[name])
+        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, environments.get(name, {}), reasons[name])
         for name in programs
     ]
     all_parts = c_parts + [
@@ -111,6 +126,7 @@ def jvm_parts(bundle_run, build, traces, before_run=None, wanted=everything):
         Part("cuvette launches", run + ["bench", "side-by-side", "launches"], 60, {}, missing),
         Part("cuvette graphs", run + ["bench", "side-by-side", "graphs"], 60, {}, missing),
         Part("cuvette transfers", run + ["cuvette", "bench", "transfers", "--json"], 150, {}, missing),
+        Part("cuvette arrays", run + ["cuvette", "bench", "arrays", "--json"], 60, {}, missing),
         Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
         Part("cuvette pools replay", replay + ["memory,elastic,async", *traces], 150, {}, missing),
         Part("cuvette direct replay", replay + ["direct", "--repeat", "1", *traces], 150, {}, missing),

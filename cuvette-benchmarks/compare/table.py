@@ -12,7 +12,8 @@ GROUPS = (
     ("Heap of a step with a graph", "heapBytesPerGraph"),
     ("Replay of recorded traces: speed", "nsPerOperation"),
     ("Replay of recorded traces: memory held at peak ÷ live at peak", "ratio"),
-    ("Copies between host and device", "gigabytesPerSecond"),
+    ("Copies, and operations on each element", "gigabytesPerSecond"),
+    ("Products of matrices", "teraflops"),
 )
 ORDER = ("c", "cudaMallocAsync", "cuda.core", "cupy", "torch", "torch-expandable", "lwjgl")
 OURS = "cuvette"

@@ -73,6 +73,9 @@ TARGETS = (
     *(each for kind in ("heap", "direct", "mapped") for each in pageable(kind)),
     Target("transfer-rows-h2d-1000000x768", "gigabytesPerSecond", "", 0, 25, False, "≥ 25 GB/s"),
     Target("transfer-rows-d2h-1000000x768", "gigabytesPerSecond", "", 0, 25, False, "≥ 25 GB/s"),
+    Target("product-*", "teraflops", "c", 0.97, 0, False, "97 % of c"),
+    *(Target(f"array-{each}-256MiB", "gigabytesPerSecond", "c", 0.85, 0, False, "85 % of a copy in c")
+      for each in ("sqrt", "add", "less", "sum")),
     below("same-size-512", "nsPerPair", 45, "≤ 45 ns"),
     below("same-size-1MiB", "nsPerPair", 45, "≤ 45 ns"),
     below("random-live-1024-4MiB", "nsPerPair", 120, "≤ 120 ns"),

@@ -218,4 +218,27 @@ class ToursTest {
     assertThat(lines)
         .allSatisfy(line -> assertThat((double) line.get("gigabytesPerSecond")).isPositive());
   }
+
+  @Test
+  void benchOfArrays_hasProductsOfEachType_andOperationsOnElements() {
+    Run run = Run.of("bench", "arrays", "--device", "sim", "--quick", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    List<Map<String, Object>> lines = run.json();
+    assertThat(lines)
+        .extracting(line -> line.get("work"))
+        .containsExactly(
+            "product-float16-32",
+            "product-bfloat16-32",
+            "product-float32-32",
+            "product-float64-32",
+            "array-copy-64KiB",
+            "array-sqrt-64KiB",
+            "array-add-64KiB",
+            "array-less-64KiB",
+            "array-sum-64KiB");
+    assertThat(lines.subList(0, 4))
+        .allSatisfy(line -> assertThat((double) line.get("teraflops")).isPositive());
+    assertThat(lines.subList(4, 9))
+        .allSatisfy(line -> assertThat((double) line.get("gigabytesPerSecond")).isPositive());
+  }
 }

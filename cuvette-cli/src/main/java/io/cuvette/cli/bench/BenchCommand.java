@@ -19,8 +19,8 @@ import picocli.CommandLine.Parameters;
     name = "bench",
     mixinStandardHelpOptions = true,
     description =
-        "Measure allocation, fragmentation, driver calls, launches, graphs and transfers here,"
-            + " beside the targets, in seconds.")
+        "Measure allocation, fragmentation, driver calls, launches, graphs, transfers and"
+            + " arrays here, beside the targets, in seconds.")
 public final class BenchCommand implements Runnable {
   private static final String POOLS = "pools";
   private static final String FRAGMENTATION = "fragmentation";
@@ -36,7 +36,8 @@ public final class BenchCommand implements Runnable {
         "  fragmentation  how full the device can be kept, with five mixes of sizes",
         "  driver         calls of the driver",
         "  launch         launches of kernels and graphs",
-        "  transfers      copies, both ways"
+        "  transfers      copies, both ways",
+        "  arrays         products of matrices, and operations on each element"
       })
   private List<String> suites = new ArrayList<>();
 
@@ -110,11 +111,12 @@ public final class BenchCommand implements Runnable {
       case "driver" -> DriverSuite::run;
       case "launch" -> LaunchSuite::run;
       case "transfers" -> TransferSuite::run;
+      case "arrays" -> ArraySuite::run;
       default ->
           throw common.usage(
               "unknown suite '"
                   + suite
-                  + "' (expected: pools, fragmentation, driver, launch, transfers)",
+                  + "' (expected: pools, fragmentation, driver, launch, transfers, arrays)",
               null);
     };
   }

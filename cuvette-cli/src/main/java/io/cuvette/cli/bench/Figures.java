@@ -68,6 +68,11 @@ final class Figures {
     one(work, "gigabytesPerSecond", "%.2f", gigabytes, "GB/s", target);
   }
 
+  /** 10¹² operations in a second. */
+  void product(String work, double teraflops, String target) {
+    one(work, "teraflops", "%.2f", teraflops, "TFLOP/s", target);
+  }
+
   /** How full a device can be kept. */
   void filled(
       String work, PoolKind pool, long seed, FragmentationSuite.Filled filled, String target) {

@@ -63,8 +63,6 @@ public final class StreamUse {
 
   /** Once closed: whether the work is known to be done, or to come before what a stream does. */
   public boolean isBefore(DriverStream other) {
-    return stream == other
-        || isKnownDone()
-        || other.clock.isAfter(stream.clock, noted, queued);
+    return stream == other || isKnownDone() || other.clock.isAfter(stream.clock, noted, queued);
   }
 }

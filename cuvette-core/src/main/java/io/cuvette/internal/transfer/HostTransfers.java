@@ -50,7 +50,9 @@ public final class HostTransfers {
     Transfers.checkCanWait(stream, "copyTo");
     checkHolds(source, target.byteSize());
     checkApart(source, target);
-    if (source.hostMemory() == null && target.byteSize() > 0 && isForDriver(target, stream, false)) {
+    if (source.hostMemory() == null
+        && target.byteSize() > 0
+        && isForDriver(target, stream, false)) {
       source.checkOpen();
       checkNative("target", target);
       checkWritable(target);
