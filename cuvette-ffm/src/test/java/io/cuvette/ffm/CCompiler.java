@@ -7,24 +7,59 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /** The C compiler of the machine; tests that need it are skipped where there is none. */
 public final class CCompiler {
+  /** What was compiled in this JVM, by all that it was compiled from: most tests need the same. */
+  private static final Map<List<String>, byte[]> COMPILED = new ConcurrentHashMap<>();
+
   private CCompiler() {}
 
-  /** Compiles a source; fails with the compiler's words if it does not compile. */
+  /**
+   * Compiles a source; fails with the compiler's words if it does not compile. Each target is a
+   * file of its own, as the linker knows libraries by their files.
+   */
   public static Path compile(Path source, Path target, String... options)
+      throws IOException, InterruptedException {
+    List<String> key = key(source, options);
+    byte[] compiled = COMPILED.get(key);
+    if (compiled == null) {
+      compileAnew(source, target, options);
+      COMPILED.put(key, Files.readAllBytes(target));
+    } else {
+      Files.write(target, compiled);
+      Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+    return target;
+  }
+
+  /** The options, the source and the headers beside it. */
+  private static List<String> key(Path source, String... options) throws IOException {
+    List<String> key = new ArrayList<>(List.of(options));
+    key.add(Files.readString(source));
+    try (Stream<Path> beside = Files.list(source.resolveSibling(""))) {
+      for (Path file : beside.filter(each -> each.toString().endsWith(".h")).sorted().toList()) {
+        key.add(file.getFileName().toString());
+        key.add(Files.readString(file));
+      }
+    }
+    return key;
+  }
+
+  private static void compileAnew(Path source, Path target, String... options)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>(List.of(find(), "-o", target.toString()));
     command.addAll(List.of(options));
     command.add(source.toString());
     command.add("-lpthread");
     run(command);
-    return target;
   }
 
   /** What a program prints. */

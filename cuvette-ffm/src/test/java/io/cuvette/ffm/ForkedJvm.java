@@ -31,6 +31,7 @@ final class ForkedJvm {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.add("-XX:TieredStopAtLevel=1");
+    command.add("-XX:+UseSerialGC");
     command.addAll(List.of(options));
     command.add("-cp");
     command.add(classPath());

@@ -88,7 +88,6 @@ class RacesTest {
       throws IOException, InterruptedException {
     Path errors = folder.resolve(key + ".log");
     List<String> all = new ArrayList<>(options);
-    all.add("-XX:+UseSerialGC");
     all.add("-Xmx256m");
     all.add("-XX:-CreateCoredumpOnCrash");
     all.add("-XX:ErrorFile=" + errors);
