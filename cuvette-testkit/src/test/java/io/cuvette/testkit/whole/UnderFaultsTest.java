@@ -50,6 +50,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Every use of the library with each of its driver calls failing, once and from then on. */
 @Tag("simulated")
 class UnderFaultsTest {
+  /** More than a chunk; made once, not for each of some thousand runs. */
+  private static final byte[] CHUNKS = Bytes.random(1, 5_000_000);
 
   /** The uses, each the smallest program that does the thing. */
   enum Use implements CudaUse {
@@ -78,7 +80,7 @@ class UnderFaultsTest {
     TRANSFERS_IN_CHUNKS {
       @Override
       public void run(Cuda cuda) {
-        byte[] pattern = Bytes.random(1, 5_000_000);
+        byte[] pattern = CHUNKS;
         try (Buffer buffer = cuda.allocate(pattern.length)) {
           buffer.copyFrom(MemorySegment.ofArray(pattern));
           byte[][] back = new byte[2][2_500_000];
