@@ -7,7 +7,7 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
-import io.cuvette.internal.streamcache.Chunks;
+import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.time.Duration;
 import java.util.ArrayList;

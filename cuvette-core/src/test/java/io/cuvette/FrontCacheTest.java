@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.pool.Slabs;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.FrontCache;
 import java.util.ArrayList;
@@ -17,53 +20,99 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What the blocks ready for threads that meet are, one by one and in the numbers. */
+/** What is kept ready for threads that meet, one by one and in the numbers. */
 @Timeout(60)
 class FrontCacheTest {
-  private static final int SLOTS = 16;
+  private static final long MIB = 1 << 20;
   private static final int THREADS = 64;
 
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
   private final CudaStream stream = cuda.device(0).nullStream();
   private final MemoryPool pool = new MemoryPool(cuda);
-  private final FrontCache front = new FrontCache(System::nanoTime);
-  private final FrontCache.Stripe stripe = front.mine();
+  private final Buffer whole = pool.allocate(64 * MIB, stream);
+  private final Memory chunk = ((BufferBase) whole).memory();
 
-  @AfterEach
-  void close() {
-    cuda.close();
-  }
+  /** What the front takes its memory from, in place of the pool. */
+  private final BlockArena arena = new BlockArena();
+
+  private final Slabs.Source source =
+      new Slabs.Source() {
+        @Override
+        public void take(int block, long bytes) {
+          arena.take(block, bytes);
+        }
+
+        @Override
+        public int cut(int block, long bytes) {
+          return arena.cut(block, bytes);
+        }
+
+        @Override
+        public void give(int block, long bytes, long time) {
+          assertThat(arena.bytes(block)).isEqualTo(bytes);
+          int _ = arena.give(block);
+        }
+      };
+
+  private final FrontCache front =
+      new FrontCache(((CachedBlock) chunk.block()).arena, source, source);
+  private final FrontCache.Stripe stripe = front.mine();
 
   /** Reachable: the collector takes back what is not. */
   private final List<Buffer> buffers = new ArrayList<>();
 
-  private CachedBlock block(long bytes) {
-    buffers.add(pool.allocate(bytes, stream));
-    return (CachedBlock) ((BufferBase) buffers.getLast()).block();
+  FrontCacheTest() {
+    int _ = arena.add(chunk.address(), 64 * MIB, 0);
   }
 
-  private CachedBlock cached(long bytes) {
-    CachedBlock block = block(bytes);
-    stripe.lend(block);
-    assertThat(block.end()).isTrue();
-    assertThat(stripe.give(block)).isTrue();
-    return block;
-  }
-
-  private static List<CachedBlock> all(@Nullable CachedBlock first) {
-    List<CachedBlock> all = new ArrayList<>();
-    for (CachedBlock block = first; block != null; block = (CachedBlock) block.next) {
-      all.add(block);
-    }
-    return all;
-  }
-
-  private static BufferBase base(@Nullable Face buffer) {
-    return BufferKind.base(Objects.requireNonNull(buffer));
+  @AfterEach
+  void close() {
+    assertThat(front.assertValid()).isTrue();
+    arena.assertValid();
+    cuda.close();
   }
 
   private static CachedBlock block(@Nullable Face buffer) {
-    return (CachedBlock) base(buffer).block();
+    return (CachedBlock) BufferKind.base(Objects.requireNonNull(buffer)).block();
+  }
+
+  private CachedBlock kept(@Nullable Face buffer) {
+    buffers.add(BufferKind.base(Objects.requireNonNull(buffer)).asBuffer());
+    return block(buffer);
+  }
+
+  /** Takes a block of a stripe's own memory, or else of the arena's. */
+  private CachedBlock take(FrontCache.Stripe from, long bytes) {
+    long rounded = BlockArena.roundUp(bytes);
+    Face ready = from.take(rounded, bytes, stream.core());
+    return kept(ready != null ? ready : takeFromArena(from, bytes));
+  }
+
+  private Face takeFromArena(FrontCache.Stripe to, long bytes) {
+    long rounded = BlockArena.roundUp(bytes);
+    int free = arena.find(rounded);
+    return to.takeFrom(
+        free, arena.bytes(free), chunk, arena.address(free), rounded, bytes, stream.core());
+  }
+
+  private static void give(CachedBlock block) {
+    assertThat(block.end()).isTrue();
+    assertThat(block.giveToStripe()).isTrue();
+  }
+
+  private FrontCache.Stripe otherStripe() {
+    List<FrontCache.Stripe> found = new ArrayList<>();
+    while (found.isEmpty()) {
+      Thread thread =
+          Thread.ofPlatform()
+              .start(() -> {
+                if (front.mine() != stripe) {
+                  found.add(front.mine());
+                }
+              });
+      Await.until(() -> !thread.isAlive());
+    }
+    return found.getFirst();
   }
 
   @Test
@@ -83,119 +132,126 @@ class FrontCacheTest {
   }
 
   @Test
-  void cachedBlock_isTakenForItsSizeAlone_theNewestFirst() {
-    CachedBlock first = cached(512);
-    CachedBlock other = cached(1024);
-    CachedBlock last = cached(512);
-    assertThat(stripe.take(2048, 2048, stream.core())).isNull();
-    Face taken = stripe.take(512, 500, stream.core());
-    assertThat(block(taken).address).isEqualTo(last.address);
-    assertThat(block(taken).requestedBytes).isEqualTo(500);
-    assertThat(block(stripe.take(512, 512, stream.core())).address).isEqualTo(first.address);
-    assertThat(stripe.take(512, 512, stream.core())).isNull();
-    assertThat(all(front.removeCached())).containsExactly(other);
-    assertThat(front.removeCached()).isNull();
+  void slab_isTakenOnce_forBlocksOfAnySize() {
+    CachedBlock first = take(stripe, MIB);
+    assertThat(arena.usedBytes()).isEqualTo(8 * MIB);
+    CachedBlock second = take(stripe, 3 * MIB);
+    assertThat(second.address).isEqualTo(first.address + MIB);
+    give(first);
+    give(second);
+    assertThat(take(stripe, 4 * MIB).address).isEqualTo(first.address);
+    assertThat(arena.usedBytes()).isEqualTo(8 * MIB);
   }
 
   @Test
-  void placeOfATakenBlock_isForTheNext() {
-    for (int i = 0; i < 2 * SLOTS; i++) {
-      CachedBlock _ = cached(512);
-      buffers.add(base(stripe.take(512, 512, stream.core())).asBuffer());
-    }
-    assertThat(front.removeCached()).isNull();
+  void smallBlocks_haveSlabsOfTheirOwn() {
+    CachedBlock small = take(stripe, 512);
+    assertThat(arena.usedBytes()).isEqualTo(256 << 10);
+    CachedBlock large = take(stripe, 64 << 10);
+    assertThat(arena.usedBytes()).isEqualTo((256 << 10) + 8 * MIB);
+    assertThat(take(stripe, 1).address).isEqualTo(small.address + 512);
+    assertThat(take(stripe, 65 << 10).address).isEqualTo(large.address + (64 << 10));
+  }
+
+  /** Cutting it would be as if there were no larger blocks to be had. */
+  @Test
+  void partThatIsMuchLarger_isCutOnlyIfTheCacheHasNoSmaller() {
+    CachedBlock first = take(stripe, 3 * MIB);
+    CachedBlock between = take(stripe, MIB);
+    CachedBlock other = take(stripe, 4 * MIB);
+    give(first);
+    give(other);
+    assertThat(stripe.take(2 * MIB, 2 * MIB, stream.core())).isNull();
+    assertThat(kept(stripe.take(3 * MIB, 3 * MIB, stream.core())).address).isEqualTo(first.address);
+    assertThat(kept(stripe.take(2 * MIB, 2 * MIB, stream.core())).address)
+        .as("what is newest")
+        .isEqualTo(other.address);
+    give(between);
+    assertThat(kept(takeFromArena(stripe, MIB)).address)
+        .as("smaller than what the arena has")
+        .isEqualTo(between.address);
+  }
+
+  @Test
+  void wantedBlock_comesBackAlone() {
+    CachedBlock first = take(stripe, MIB);
+    CachedBlock second = take(stripe, 2 * MIB);
+    CachedBlock third = take(stripe, MIB);
+    CachedBlock fourth = take(stripe, 4 * MIB);
+    give(second);
+    give(fourth);
+    assertThat(front.release(2 * MIB)).isTrue();
+    assertThat(arena.usedBytes()).isEqualTo(6 * MIB);
+    int found = arena.find(2 * MIB);
+    assertThat(arena.address(found)).isEqualTo(second.address);
+    assertThat(arena.bytes(found)).isEqualTo(2 * MIB);
+    give(first);
+    give(third);
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(front.releaseAll()).isFalse();
+    assertThat(arena.usedBytes()).isZero();
+    assertThat(arena.releasableBytes()).isEqualTo(64 * MIB);
+  }
+
+  @Test
+  void wantedBlock_isTheClosestOverAllStripes_orAllIsGivenForIt() {
+    FrontCache.Stripe other = otherStripe();
+    CachedBlock far = take(stripe, 4 * MIB);
+    CachedBlock beside = take(stripe, 4 * MIB);
+    CachedBlock close = take(other, 2 * MIB);
+    CachedBlock rest = take(other, 6 * MIB);
+    give(far);
+    give(close);
+    assertThat(front.release(2 * MIB)).isTrue();
+    assertThat(arena.address(arena.find(2 * MIB))).isEqualTo(close.address);
+    give(rest);
+    give(beside);
+    assertThat(front.release(16 * MIB)).as("none has it").isTrue();
+    assertThat(arena.usedBytes()).isZero();
+    assertThat(front.release(512)).isFalse();
   }
 
   @Test
   void takenBlock_isInUse_andAmongTheOpenObjects() {
-    CachedBlock before = cached(512);
     int open = cuda.openObjects().size();
-    Face taken = stripe.take(512, 512, stream.core());
+    CachedBlock taken = take(stripe, 512);
     assertThat(cuda.openObjects()).hasSize(open + 1);
-    assertThat(block(taken).stripe).isSameAs(stripe);
-    assertThat(front.endAll()).containsExactly(block(taken)).doesNotContain(before);
+    assertThat(taken.stripe).isSameAs(stripe);
+    assertThat(front.endAll()).containsExactly(taken);
   }
 
   @Test
   void numbers_areThoseOfTheBlocksInUse_overAllStripes() {
-    CachedBlock one = block(1000);
-    CachedBlock two = block(300);
-    stripe.lend(one);
-    stripe.lend(two);
-    otherStripe().lend(block(20));
+    CachedBlock one = take(stripe, 1000);
+    CachedBlock _ = take(stripe, 300);
+    CachedBlock _ = take(otherStripe(), 20);
     assertThat(front.requestedBytes()).isEqualTo(1320);
     assertThat(front.allocations()).isEqualTo(3);
-    assertThat(one.end()).isTrue();
-    assertThat(stripe.give(one)).isTrue();
+    assertThat(front.blocksBesideSlabs() + arena.usedBlocks()).isEqualTo(3);
+    give(one);
     assertThat(front.requestedBytes()).isEqualTo(320);
-    assertThat(block(stripe.take(1024, 1024, stream.core())).requestedBytes).isEqualTo(1024);
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(arena.usedBytes()).isEqualTo(1024);
+    assertThat(front.blocksBesideSlabs() + arena.usedBlocks()).isEqualTo(2);
+    assertThat(take(stripe, 1024).requestedBytes).isEqualTo(1024);
     assertThat(front.requestedBytes()).isEqualTo(1344);
     assertThat(front.allocations()).isEqualTo(4);
   }
 
-  private FrontCache.Stripe otherStripe() {
-    List<FrontCache.Stripe> found = new ArrayList<>();
-    while (found.isEmpty()) {
-      Thread thread =
-          Thread.ofPlatform()
-              .start(() -> {
-                if (front.mine() != stripe) {
-                  found.add(front.mine());
-                }
-              });
-      Await.until(() -> !thread.isAlive());
-    }
-    return found.getFirst();
-  }
-
-  @Test
-  void fullStripe_refusesABlock_whichIsNotInUseAnyMore() {
-    for (int i = 0; i < SLOTS; i++) {
-      CachedBlock _ = cached(512);
-    }
-    CachedBlock one = block(512);
-    stripe.lend(one);
-    assertThat(one.end()).isTrue();
-    assertThat(stripe.give(one)).isFalse();
-    assertThat(front.requestedBytes()).isZero();
-    Face taken = stripe.take(512, 512, stream.core());
-    assertThat(front.endAll()).containsExactly(block(taken));
-    assertThat(all(front.removeCached())).hasSize(SLOTS - 1).doesNotContain(one);
-  }
-
-  @Test
-  void blocksInUse_areListed_whicheverWasGivenBack() {
-    List<CachedBlock> blocks = new ArrayList<>();
-    for (int i = 0; i < 5; i++) {
-      blocks.add(block(512));
-      stripe.lend(blocks.get(i));
-    }
-    for (int i : new int[] {4, 0, 2}) {
-      assertThat(stripe.give(blocks.get(i))).isTrue();
-      assertThat(blocks.get(i).older).isNull();
-      assertThat(blocks.get(i).newer).isNull();
-    }
-    assertThat(front.endAll()).containsExactly(blocks.get(3), blocks.get(1));
-  }
-
   @Test
   void afterTheEnd_nothingIsGivenOut() {
-    CachedBlock _ = cached(512);
+    CachedBlock taken = take(stripe, 512);
+    assertThat(front.endAll()).containsExactly(taken);
     assertThat(front.endAll()).isEmpty();
-    CachedBlock late = block(512);
-    assertThatThrownBy(() -> stripe.lend(late)).hasMessage("the pool is closed");
     assertThatThrownBy(() -> stripe.take(512, 512, stream.core())).hasMessage("the pool is closed");
+    assertThatThrownBy(() -> takeFromArena(stripe, 512)).hasMessage("the pool is closed");
     assertThat(front.allocations()).isEqualTo(1);
-    assertThatThrownBy(() -> otherStripe().lend(late)).hasMessage("the pool is closed");
   }
 
   @Test
   void forgottenBlock_isFoundInAnyStripe_andOthersAreNot() {
-    CachedBlock first = block(512);
-    CachedBlock second = block(512);
-    FrontCache.Stripe other = otherStripe();
-    other.lend(first);
-    other.lend(second);
+    CachedBlock first = take(otherStripe(), 512);
+    CachedBlock _ = take(otherStripe(), 512);
     assertThat(front.hasForgotten()).isFalse();
     first.clear(); // as the collector does
     assertThat(front.hasForgotten()).isTrue();

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pinnedpool.PinnedChunk;
 import io.cuvette.internal.pinnedpool.PinnedStore;
+import io.cuvette.internal.pinnedpool.SizeClasses;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;

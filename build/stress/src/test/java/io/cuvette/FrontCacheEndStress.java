@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.FrontCache;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -18,14 +17,8 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @State
 public class FrontCacheEndStress {
   private final CudaStream stream = StressPool.stream();
-  private final FrontCache front = new FrontCache(System::nanoTime);
+  private final FrontCache front = StressPool.front(stream);
   private final FrontCache.Stripe stripe = front.mine();
-
-  public FrontCacheEndStress() {
-    CachedBlock block = StressPool.block(stream);
-    stripe.lend(block);
-    boolean _ = stripe.give(block);
-  }
 
   @Actor
   public void take(II_Result result) {

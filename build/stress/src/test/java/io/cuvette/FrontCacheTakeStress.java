@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.FrontCache;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -19,14 +18,8 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class FrontCacheTakeStress {
   private final CudaStream stream = StressPool.stream();
-  private final FrontCache front = new FrontCache(System::nanoTime);
+  private final FrontCache front = StressPool.front(stream);
   private final FrontCache.Stripe stripe = front.mine();
-
-  public FrontCacheTakeStress() {
-    CachedBlock block = StressPool.block(stream);
-    stripe.lend(block);
-    boolean _ = stripe.give(block);
-  }
 
   @Actor
   public void one(III_Result result) {
@@ -40,7 +33,7 @@ public class FrontCacheTakeStress {
 
   @Actor
   public void recall(III_Result result) {
-    result.r3 = front.removeCached() == null ? 0 : 1;
+    result.r3 = front.releaseAll() ? 1 : 0;
   }
 
   @Arbiter

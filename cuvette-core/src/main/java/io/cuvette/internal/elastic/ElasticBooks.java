@@ -1,7 +1,5 @@
 package io.cuvette.internal.elastic;
 
-import io.cuvette.internal.streamcache.CachedBlock;
-
 /** What is in use of a heap. Not thread-safe. */
 final class ElasticBooks {
   long requestedBytes;
@@ -10,20 +8,23 @@ final class ElasticBooks {
   long allocations;
   private long peakUsedBytes;
 
-  void take(CachedBlock block, long rounded) {
-    usedBlocks++;
-    usedBytes += rounded;
-    peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
-    if (block.stripe == null) { // which else has counted it
-      allocations++;
-      requestedBytes += block.requestedBytes;
-    }
+  void take(long requested, long rounded) {
+    takeSlab(rounded);
+    allocations++;
+    requestedBytes += requested;
   }
 
-  void give(CachedBlock block, long rounded) {
+  void give(long requested, long rounded) {
     usedBlocks--;
     usedBytes -= rounded;
-    requestedBytes -= block.stripe == null ? block.requestedBytes : 0;
+    requestedBytes -= requested;
+  }
+
+  /** Memory in use of which others count the blocks. */
+  void takeSlab(long bytes) {
+    usedBlocks++;
+    usedBytes += bytes;
+    peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
   }
 
   long resetPeak() {

@@ -71,16 +71,16 @@ final class ElasticCache extends BlockCache {
 
   @Override
   public void giveOrLeave(CachedBlock block) {
-    FrontCache.Stripe stripe = block.stripe;
-    if (stripe == null || !stripe.give(block)) {
-      devicePool.heap().giveOrLeave(block);
-    }
+    devicePool.heap().giveOrLeave(block);
     devicePool.releaseAfterFree(this);
   }
 
   /** A front to have, as threads have met here; null if there is one, or is to be none. */
   @Nullable FrontCache newFront() {
-    return front == null && !of.releases() ? new FrontCache(of.clock) : null;
+    ElasticHeap heap = devicePool.heap();
+    return front == null && !of.releases()
+        ? new FrontCache(this, heap.slabs(this, 0), heap.slabs(this, 1))
+        : null;
   }
 
   /** Whether the collector has found a buffer that the front gave out. */

@@ -6,6 +6,8 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.pool.Cap;
+import io.cuvette.internal.pool.Slabs;
 import io.cuvette.internal.space.Growth;
 import io.cuvette.internal.space.Place;
 import io.cuvette.internal.space.Space;
@@ -38,7 +40,6 @@ final class ElasticHeap {
   private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
   private final FreedBlocks freed;
   private final Cap cap = new Cap();
-  private long sequence;
   private final ElasticBooks books = new ElasticBooks();
   private final Moves moves;
 
@@ -60,6 +61,11 @@ final class ElasticHeap {
     this.spaces = new Spaces(memory, smallBytes, window.pieces, clock);
   }
 
+  /** What stripes in front of a cache take from. */
+  Slabs.Source slabs(ElasticCache cache, int kind) {
+    return new HeapSlabs(spaces, books, cache, kind);
+  }
+
   /** A tag that nobody has. */
   int newTag() {
     return (int) locked(spaces::newTag);
@@ -69,7 +75,7 @@ final class ElasticHeap {
   boolean endIfEmpty(ElasticCache cache) {
     lock.lock();
     try {
-      boolean _ = recall(cache);
+      recall(cache);
       if (over || cache.live != 0 || freeBytes(cache) > 0) {
         return false;
       }
@@ -85,7 +91,7 @@ final class ElasticHeap {
   /** The free bytes that belong to a stream. */
   long freeBytesOf(ElasticCache cache) {
     return locked(() -> {
-      boolean _ = recall(cache);
+      recall(cache);
       return freeBytes(cache);
     });
   }
@@ -98,7 +104,7 @@ final class ElasticHeap {
   long sequence() {
     return locked(() -> {
       catchUp();
-      return sequence;
+      return spaces.sequence();
     });
   }
 
@@ -139,9 +145,9 @@ final class ElasticHeap {
       if (front != null) {
         freed.addFront(cache, front);
       }
-      CachedBlock last = freed.inHand(cache, rounded);
+      CachedBlock last = stripe == null ? freed.inHand(cache, rounded) : null;
       if (last != null) {
-        return lend(cache, last.block, bytes, rounded, of, stripe);
+        return lend(cache, last.block, bytes, rounded, of);
       }
       catchUp();
       if (from != cache && !from.isBefore(cache.stream.clock)) {
@@ -150,10 +156,13 @@ final class ElasticHeap {
       Space space = spaces.of(Spaces.kind(rounded));
       long units = Spaces.units(rounded);
       int run = space.find(units, from.tag);
-      if (run == Space.NONE && from == cache && freed.recall(cache)) {
+      if (run == Space.NONE && from == cache && freed.recall(cache, rounded)) {
         run = space.find(units, cache.tag);
       }
-      return run == Space.NONE ? null : lend(cache, run, bytes, rounded, of, stripe);
+      if (run == Space.NONE || stripe == null) {
+        return run == Space.NONE ? null : lend(cache, run, bytes, rounded, of);
+      }
+      return stripe.takeFrom(run, space.bytes(run), memory, space.address(run), rounded, bytes, of);
     } finally {
       lock.unlock();
     }
@@ -163,21 +172,16 @@ final class ElasticHeap {
    * Gives the block in hand or a free run to a buffer. What needs the Java heap comes first: if
    * that is full, it stays as it was. Under the lock.
    */
-  private Face lend(
-      ElasticCache cache,
-      int run,
-      long bytes,
-      long rounded,
-      OpenStream of,
-      FrontCache.@Nullable Stripe stripe) {
+  private Face lend(ElasticCache cache, int run, long bytes, long rounded, OpenStream of) {
     CachedBlock[] block = new CachedBlock[1];
     int kind = Spaces.kind(rounded);
-    Face buffer = prepare(cache, kind, run, bytes, of, stripe, block);
+    Face buffer = prepare(cache, kind, run, bytes, of, block);
     CachedBlock last = freed.takeOutOfHand();
     if (last == null) {
       spaces.of(kind).take(run, Spaces.units(rounded));
     } else {
-      leave(cache, last, rounded);
+      cache.live--;
+      books.give(last.requestedBytes, rounded);
     }
     enter(cache, block[0], rounded);
     block[0].opened(); // last: what is listed is found when it is forgotten
@@ -185,38 +189,26 @@ final class ElasticHeap {
   }
 
   private Face prepare(
-      ElasticCache cache,
-      int kind,
-      int run,
-      long bytes,
-      OpenStream of,
-      FrontCache.@Nullable Stripe stripe,
-      CachedBlock[] block) {
+      ElasticCache cache, int kind, int run, long bytes, OpenStream of, CachedBlock[] block) {
     long address = spaces.of(kind).address(run);
     Face buffer = memory.faces().cut(memory, address - memory.address(), bytes, of);
     block[0] = CachedBlock.lend(buffer, cache, run, memory, address, bytes, of);
-    live[kind].put(run, stripe == null ? block[0] : null);
-    if (stripe != null) {
-      stripe.lend(block[0]);
-    }
+    live[kind].put(run, block[0]);
     return buffer;
   }
 
   private void enter(ElasticCache cache, CachedBlock block, long rounded) {
     cache.live++;
-    books.take(block, rounded);
+    books.take(block.requestedBytes, rounded);
     if (!freed.hasFronts()) { // what those have is not in use: a miss brings it back first
       cap.use(books.requestedBytes);
     }
   }
 
-  private void leave(ElasticCache cache, CachedBlock block, long rounded) {
-    cache.live--;
-    books.give(block, rounded);
-  }
-
   void giveOrLeave(CachedBlock block) {
-    if (lock.tryLock()) {
+    if (block.stripe != null) {
+      giveToStripe(block);
+    } else if (lock.tryLock()) {
       try {
         freed.hold(block);
       } finally {
@@ -227,16 +219,22 @@ final class ElasticHeap {
     }
   }
 
+  private void giveToStripe(CachedBlock block) {
+    if (!block.giveToStripe()) {
+      freed.leave(block);
+    }
+  }
+
   /** Does what threads left to be done under the lock. */
   private void catchUp() {
     freed.giveNow();
     moves.endLeft();
   }
 
-  /** The same, with what the front of a cache has; false if that is nothing. */
-  private boolean recall(ElasticCache cache) {
+  /** The same, with what the front of a cache has. */
+  private void recall(ElasticCache cache) {
     catchUp();
-    return freed.recall(cache);
+    freed.recall(cache);
   }
 
   /** The same with all fronts, so that all that is free is in sight. */
@@ -251,18 +249,20 @@ final class ElasticHeap {
       return;
     }
     ElasticCache cache = (ElasticCache) block.arena;
+    if (block.stripe != null) {
+      giveToStripe(block);
+      return;
+    }
     long rounded = block.blockBytes();
     int kind = Spaces.kind(rounded);
     try {
-      spaces.of(kind).give(block.block, cache.tagOfFree(), sequence + 1, time);
+      spaces.give(cache, kind, block.block, time);
     } catch (OutOfMemoryError e) {
       freed.leave(block);
       return;
     }
-    sequence++;
-    cache.freedAt = cache.stream.clock.now();
     live[kind].put(block.block, null);
-    leave(cache, block, rounded);
+    books.give(block.requestedBytes, rounded);
   }
 
   /** Plans to map memory for a block; null if there are no addresses, or its cache has ended. */
@@ -361,8 +361,7 @@ final class ElasticHeap {
       boolean isDone = false;
       Face buffer;
       try {
-        buffer =
-            prepare(cache, kind, growth.block(), request.bytes(), request.stream(), null, block);
+        buffer = prepare(cache, kind, growth.block(), request.bytes(), request.stream(), block);
         growth.space.publish(growth);
         isDone = true;
       } finally {
@@ -410,7 +409,7 @@ final class ElasticHeap {
   boolean endIfEmpty() {
     return locked(() -> {
       gather();
-      over |= books.usedBlocks == 0 && moves.isNone() && spaces.mappedBytes() == 0;
+      over |= books.usedBytes == 0 && moves.isNone() && spaces.mappedBytes() == 0;
       return over ? 1 : 0;
     })
         != 0;
@@ -432,6 +431,7 @@ final class ElasticHeap {
       }
       books.write(census);
       census.requestedBytes = requestedBytes();
+      census.usedBlocks += freed.blocksBesideSlabs();
       census.allocations = allocationsNow();
       census.pieces = window.pieces.count();
       census.pageBytes = window.paging().unit();

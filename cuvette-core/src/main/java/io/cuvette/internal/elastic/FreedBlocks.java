@@ -69,30 +69,34 @@ final class FreedBlocks {
     if (last != null) {
       giving.accept(last, inHandSince);
     }
-    boolean _ = giveAll((CachedBlock) left.takeAll(), AgeList.NOW);
-  }
-
-  private boolean giveAll(@Nullable CachedBlock list, long since) {
+    CachedBlock list = (CachedBlock) left.takeAll();
     for (CachedBlock block = list, next; block != null; block = next) {
       next = (CachedBlock) block.next;
       block.next = null;
-      giving.accept(block, since);
+      giving.accept(block, AgeList.NOW);
     }
-    return list != null;
   }
 
   /** Gives all, so that all that is free is in sight. */
   void giveAll() {
     giveNow();
     for (ElasticCache each = first; each != null; each = each.nextWithFront) {
-      boolean _ = recall(each);
+      recall(each);
     }
   }
 
-  /** Gives what the front of a cache has; false if that is nothing. */
-  boolean recall(ElasticCache cache) {
+  /** Gives what the front of a cache has. */
+  void recall(ElasticCache cache) {
     FrontCache front = cache.front;
-    return front != null && giveAll(front.removeCached(), front.lastFree());
+    if (front != null) {
+      boolean _ = front.releaseAll();
+    }
+  }
+
+  /** Gives what the front of a cache has for a block of a size; false if that is nothing. */
+  boolean recall(ElasticCache cache, long rounded) {
+    FrontCache front = cache.front;
+    return front != null && front.release(rounded);
   }
 
   /** Whether some cache has a front. */
@@ -146,6 +150,11 @@ final class FreedBlocks {
   /** How many blocks fronts gave out. */
   long allocations() {
     return sum(FrontCache::allocations);
+  }
+
+  /** How many more blocks in use fronts have than slabs. */
+  int blocksBesideSlabs() {
+    return (int) sum(FrontCache::blocksBesideSlabs);
   }
 
   private long sum(ToLongFunction<FrontCache> number) {

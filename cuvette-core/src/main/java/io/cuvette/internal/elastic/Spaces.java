@@ -4,6 +4,7 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.space.Pieces;
 import io.cuvette.internal.space.Space;
 import io.cuvette.internal.space.Victim;
+import io.cuvette.internal.streamcache.FrontCache;
 import java.util.BitSet;
 import java.util.OptionalLong;
 import java.util.function.LongSupplier;
@@ -12,10 +13,11 @@ import org.jspecify.annotations.Nullable;
 /** The addresses of small blocks, and those of the others. Not thread-safe. */
 final class Spaces {
   /** Blocks below this size have addresses of their own, so that no large one lies among them. */
-  static final long SMALL_BYTES = 64L << 10;
+  static final long SMALL_BYTES = FrontCache.SMALL_BYTES;
 
   private final Space[] all;
   private final BitSet tags = new BitSet();
+  private long sequence;
 
   /** The first so many addresses are for small blocks. */
   Spaces(Memory memory, long smallBytes, Pieces pieces, LongSupplier clock) {
@@ -39,6 +41,19 @@ final class Spaces {
 
   Space of(int kind) {
     return all[kind];
+  }
+
+  /** How often a block was freed; what {@link #done} is called with. */
+  long sequence() {
+    return sequence;
+  }
+
+  /** Frees what a cache has in use. Changes nothing if the Java heap is full. */
+  void give(ElasticCache cache, int kind, int run, long time) {
+    all[kind].give(run, cache.tagOfFree(), sequence + 1, time);
+    sequence++;
+    cache.live--;
+    cache.freedAt = cache.stream.clock.now();
   }
 
   /** A tag that nobody has. */

@@ -37,7 +37,7 @@ public final class BlockArena {
   private static final boolean VALIDATE = Boolean.getBoolean("cuvette.pool.validate");
 
   private final BlockTable blocks = new BlockTable();
-  private final SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+  private final SizeIndex index;
 
   /**
    * The block that became free last, not yet in the index: most are taken again or merged before
@@ -49,6 +49,15 @@ public final class BlockArena {
   private long usedUnits;
   private int usedBlocks;
   private int chunks;
+
+  public BlockArena() {
+    this(DenseSizes.LIMIT_UNITS);
+  }
+
+  /** One that addresses sizes of less than so many units directly at most, a power of 2. */
+  public BlockArena(int mostDenseUnits) {
+    index = new SizeIndex(blocks, mostDenseUnits);
+  }
 
   /**
    * Rounds up to a multiple of {@value #UNIT_BYTES}.
@@ -182,6 +191,46 @@ public final class BlockArena {
     return free;
   }
 
+  /**
+   * Cuts a block in use; both parts are in use. Changes nothing if the Java heap is full.
+   *
+   * @param bytes of the first part, less than the block has
+   * @return the second part
+   */
+  public int cut(int block, long bytes) {
+    checkInUse(block);
+    int tail = blocks.cut(block, units(bytes), UNIT_SHIFT);
+    usedBlocks++;
+    assert isValidAround(tail);
+    return tail;
+  }
+
+  /**
+   * Makes a chunk of its own of a block and what is behind it in its chunk. Takes time for each of
+   * these, and no Java heap after {@link #makeRoomForPending}.
+   *
+   * @param first not the first block of its chunk; if the one before it is free, it is not
+   * @param chunk the caller's non-negative tag of the new chunk
+   */
+  public void split(int first, int chunk) {
+    int changed = isFree(first) ? first : blocks.prev(first);
+    boolean isListed = isFree(changed); // and may be a whole chunk soon
+    if (isListed) {
+      unlist(changed);
+    }
+    blocks.split(first, chunk);
+    chunks++;
+    if (isListed) {
+      list(changed);
+    }
+    assert isValidAround(first);
+  }
+
+  /** Whether a block is what became free last, or what was left of the last one that was cut. */
+  public boolean isNewest(int block) {
+    return block == pending;
+  }
+
   /** Address of a block. */
   public long address(int block) {
     return blocks.address(block);
@@ -200,6 +249,16 @@ public final class BlockArena {
   /** Bytes from the start of its chunk to a block. */
   public long offset(int block) {
     return blocks.address(block) - blocks.base(block);
+  }
+
+  /** The block before another one in its chunk, or {@link #NONE}. */
+  public int prev(int block) {
+    return blocks.prev(block);
+  }
+
+  /** The block behind another one in its chunk, or {@link #NONE}. */
+  public int next(int block) {
+    return blocks.next(block);
   }
 
   /** Whether a block is its entire chunk. */
@@ -286,9 +345,14 @@ public final class BlockArena {
     return largest << UNIT_SHIFT;
   }
 
+  /** The smallest free block of at least {@code minBytes}, or {@link #NONE}. */
+  public int bestFit(long minBytes) {
+    return bestFit(units(minBytes), SizeIndex.ALL);
+  }
+
   /** Size of the smallest free block of at least {@code minBytes}; 0 if there is none. */
   public long bestFitBytes(long minBytes) {
-    int best = bestFit(units(minBytes), SizeIndex.ALL);
+    int best = bestFit(minBytes);
     return best == NONE ? 0 : bytes(best);
   }
 
@@ -346,7 +410,7 @@ public final class BlockArena {
   /**
    * The next block to be freed displaces the pending one, which then needs its place in the index.
    */
-  private void makeRoomForPending() {
+  public void makeRoomForPending() {
     if (pending != BlockTable.NOTHING) {
       index.reserve(blocks.units(pending), 1);
     }
@@ -369,7 +433,8 @@ public final class BlockArena {
     }
   }
 
-  boolean isFree(int block) {
+  /** Whether a block is free. */
+  public boolean isFree(int block) {
     return blocks.isListed(block) || block == pending;
   }
 

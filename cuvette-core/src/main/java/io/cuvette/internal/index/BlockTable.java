@@ -128,6 +128,17 @@ public final class BlockTable {
     recycle(gone);
   }
 
+  /** Makes a chunk of its own, with a tag, of a block and what is behind it. */
+  void split(int first, int chunk) {
+    next(prev(first), NONE);
+    prev(first, NONE);
+    long base = address(first);
+    for (int block = first; block != NONE; block = next(block)) {
+      base(block, base);
+      chunk(block, chunk);
+    }
+  }
+
   public void recycle(int block) {
     live--;
     segment(block)[at(block) + LIST] = RECYCLED;

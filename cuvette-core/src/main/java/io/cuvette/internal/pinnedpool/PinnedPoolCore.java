@@ -18,7 +18,6 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pool.PoolCore;

@@ -7,7 +7,6 @@ import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pool.Budget;

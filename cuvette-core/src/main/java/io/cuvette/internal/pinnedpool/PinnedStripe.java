@@ -3,7 +3,6 @@ package io.cuvette.internal.pinnedpool;
 import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.order.OpenStream;
 import java.util.Arrays;

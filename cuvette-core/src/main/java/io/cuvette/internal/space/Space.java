@@ -109,6 +109,10 @@ public final class Space {
     return blocks.address(run);
   }
 
+  public long bytes(int run) {
+    return blocks.units(run) << UNIT_SHIFT;
+  }
+
   boolean isFree(int run) {
     return blocks.chunk(run) >= 0;
   }
@@ -134,12 +138,22 @@ public final class Space {
         run = own;
       }
     }
-    if (run != NONE && blocks.units(run) != units) {
+    return run == NONE ? NONE : makeRoom(run, units);
+  }
+
+  /** Makes room in the Java heap for taking the first units of a free run, which it gives. */
+  public int makeRoom(int run, long units) {
+    if (blocks.units(run) != units) {
       blocks.reserve();
       index(blocks.chunk(run)).reserve(blocks.units(run) - units, 1);
       aged.reserve(blocks.end() + 1);
     }
     return run;
+  }
+
+  /** Cuts a run in use; gives the second part. Changes nothing if the Java heap is full. */
+  public int cut(int run, long units) {
+    return blocks.cut(run, units, UNIT_SHIFT);
   }
 
   /** Takes the first units of a free run that was found. Allocates nothing in the Java heap. */

@@ -11,6 +11,7 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.ref.ReferenceQueue;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** The end of a block of a {@code MemoryPool}: it goes back to the arena it came from. */
@@ -21,11 +22,8 @@ public final class CachedBlock extends Block {
   public final long address;
   public final long requestedBytes;
 
-  /** What gave it out, if not the arena itself, and its neighbours in that one's list. */
+  /** What gave it out, and numbers it, if not the arena itself. */
   public FrontCache.@Nullable Stripe stripe;
-
-  public @Nullable CachedBlock older;
-  public @Nullable CachedBlock newer;
 
   private CachedBlock(
       Face buffer,
@@ -100,6 +98,16 @@ public final class CachedBlock extends Block {
   @Override
   public String describe() {
     return "buffer of %d bytes at 0x%x".formatted(requestedBytes, address);
+  }
+
+  /** Gives it back to the stripe it is of; false if the Java heap is full. */
+  public boolean giveToStripe() {
+    try {
+      Objects.requireNonNull(stripe).give(this);
+      return true;
+    } catch (OutOfMemoryError e) {
+      return false;
+    }
   }
 
   @Override

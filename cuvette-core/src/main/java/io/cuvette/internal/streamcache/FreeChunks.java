@@ -1,6 +1,7 @@
 package io.cuvette.internal.streamcache;
 
 import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.pool.Chunks;
 import java.util.Arrays;
 
 /** Since when the chunks of an arena are free, those that are. Not thread-safe. */

@@ -5,38 +5,55 @@ import io.cuvette.internal.base.Spread;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.pool.Slabs;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.LongSupplier;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks kept ready in front of an arena that several threads allocate from at once. Each thread
- * works on a stripe of its own; a block given out by a stripe comes back to it and is handed out
- * again for exactly its size, without touching the arena. An arena gets one at its first contention
- * and empties it before it reports that a block is missing, before it is counted and before it
- * releases memory: nothing is held back. Thread-safe.
+ * Memory kept ready in front of a cache that several threads allocate from at once. Each thread
+ * works on a stripe of its own, which takes slabs from the cache and cuts blocks out of them; a
+ * block comes back to its stripe, and is there for blocks of any size without touching the cache. A
+ * cache gets a front at its first contention. What is free there comes back before the cache
+ * reports that a block is missing, before it is counted and before it releases memory: nothing is
+ * held back. Thread-safe.
  */
 public final class FrontCache {
-  private static final int SLOTS = 16;
-  private static final long LARGEST_BLOCK_BYTES = 4L << 20;
+  /** Blocks below this size are cut from slabs of their own. */
+  public static final long SMALL_BYTES = 64L << 10;
 
-  private final Stripe[] stripes = new Stripe[Spread.PLACES];
+  private static final long LARGEST_BLOCK_BYTES = 4L << 20;
+  private static final long SLAB_BYTES = 8L << 20;
+  private static final long SMALL_SLAB_BYTES = 256L << 10;
+
+  private final AtomicReferenceArray<@Nullable Stripe> stripes =
+      new AtomicReferenceArray<>(Spread.PLACES);
+  private final BlockCache of;
+  private final Slabs.Source[] sources;
 
   /**
    * An empty one.
    *
-   * @param clock tells the time in nanoseconds
+   * @param of what gives the memory, and has it back
+   * @param small where slabs for small blocks come from
+   * @param large the same for others
    */
-  public FrontCache(LongSupplier clock) {
-    for (int i = 0; i < Spread.PLACES; i++) {
-      stripes[i] = new Stripe(clock);
-    }
+  public FrontCache(BlockCache of, Slabs.Source small, Slabs.Source large) {
+    this.of = of;
+    this.sources = new Slabs.Source[] {small, large};
   }
 
   /** The stripe of this thread. */
   public Stripe mine() {
-    return stripes[Spread.mine(Spread.PLACES)];
+    int place = Spread.mine(Spread.PLACES);
+    Stripe stripe = stripes.getAcquire(place);
+    if (stripe == null) {
+      boolean _ = stripes.compareAndSet(place, null, new Stripe(of, sources));
+      stripe = stripes.get(place);
+    }
+    return stripe;
   }
 
   /** Whether blocks of a size are kept. */
@@ -44,226 +61,235 @@ public final class FrontCache {
     return blockBytes <= LARGEST_BLOCK_BYTES;
   }
 
-  /**
-   * Takes all cached blocks out, in a list through {@code next}; they are in use as far as the
-   * arena knows. Allocates nothing.
-   */
-  public @Nullable CachedBlock removeCached() {
-    CachedBlock all = null;
-    for (Stripe stripe : stripes) {
-      all = stripe.removeCached(all);
-    }
-    return all;
+  private static int kind(long blockBytes) {
+    return blockBytes < SMALL_BYTES ? 0 : 1;
   }
 
-  /** When a block came back last. */
-  public long lastFree() {
-    long last = stripes[0].lastFree();
-    for (Stripe stripe : stripes) {
-      long time = stripe.lastFree();
-      last = time - last > 0 ? time : last;
+  /**
+   * Gives the cache a free block of at least so many bytes that is little larger, if a stripe has
+   * one, else the smallest; if there is none, all that is free. False if that is nothing. Under the
+   * lock of the cache.
+   */
+  public boolean release(long blockBytes) {
+    int kind = kind(blockBytes);
+    int mine = Spread.mine(Spread.PLACES);
+    Stripe best = null;
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < Spread.PLACES && !Slabs.isClose(least, blockBytes); i++) {
+      Stripe stripe = stripes.getAcquire((mine + i) & (Spread.PLACES - 1));
+      long bytes = stripe == null ? 0 : stripe.bestFitBytes(kind, blockBytes);
+      if (bytes > 0 && bytes < least) {
+        best = stripe;
+        least = bytes;
+      }
     }
-    return last;
+    return (best != null && best.release(kind, blockBytes)) || releaseAll();
+  }
+
+  /**
+   * Gives the cache all that is free, as far as the Java heap allows; false if that is nothing.
+   * Under the lock of the cache.
+   */
+  public boolean releaseAll() {
+    return sum(stripe -> stripe.releaseAll() ? 1 : 0) > 0;
   }
 
   /** Blocks in use that stripes gave out; none gives out any more. */
   public List<CachedBlock> endAll() {
     List<CachedBlock> all = new ArrayList<>();
-    for (Stripe stripe : stripes) {
-      stripe.endAll(all);
-    }
+    long _ = sum(stripe -> stripe.endAll(all));
     return all;
   }
 
   /** Whether the collector has found a buffer that a stripe gave out. */
   public boolean hasForgotten() {
-    for (Stripe stripe : stripes) {
-      if (stripe.hasForgotten()) {
-        return true;
-      }
-    }
-    return false;
+    return sum(stripe -> stripe.hasForgotten() ? 1 : 0) > 0;
   }
 
   public long requestedBytes() {
-    long sum = 0;
-    for (Stripe stripe : stripes) {
-      sum += stripe.requestedBytes();
-    }
-    return sum;
+    return sum(Stripe::requestedBytes);
   }
 
   public long allocations() {
+    return sum(Stripe::allocations);
+  }
+
+  /** How many more blocks are in use than there are slabs, each of which the cache has as one. */
+  public int blocksBesideSlabs() {
+    return (int) sum(Stripe::blocksBesideSlabs);
+  }
+
+  /** Checks all that is here. */
+  public boolean assertValid() {
+    return sum(Stripe::assertValid) == 0;
+  }
+
+  private long sum(ToLongFunction<Stripe> number) {
     long sum = 0;
-    for (Stripe stripe : stripes) {
-      sum += stripe.allocations();
+    for (int i = 0; i < stripes.length(); i++) {
+      Stripe stripe = stripes.getAcquire(i);
+      sum += stripe == null ? 0 : number.applyAsLong(stripe);
     }
     return sum;
   }
 
-  /** The blocks of some threads. Thread-safe. */
+  /** The slabs of some threads. Thread-safe. */
   public static final class Stripe {
     private final SpinLock lock = new SpinLock();
+    private final BlockCache of;
     private final CoarseClock clock;
 
-    /** Ended blocks, last in first out; what they were is all that is read of them. */
-    private final @Nullable CachedBlock[] cached = new CachedBlock[SLOTS];
+    /** For small blocks, and for others; with the blocks in use by their numbers. */
+    private final Slabs[] slabs;
 
-    private int count;
-
-    /** The newest of the blocks in use, a list through {@code older} and {@code newer}. */
-    private @Nullable CachedBlock newest;
-
+    private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
     private long requestedBytes;
     private long allocations;
 
     /** Whether the pool is torn down. */
     private boolean over;
 
-    private Stripe(LongSupplier clock) {
-      this.clock = new CoarseClock(clock);
+    private Stripe(BlockCache of, Slabs.Source[] sources) {
+      this.of = of;
+      this.clock = new CoarseClock(of.of.clock);
+      this.slabs = new Slabs[] {new Slabs(sources[0]), new Slabs(sources[1])};
     }
 
     /**
-     * A buffer of a cached block of exactly a size; null if there is none.
+     * A buffer of what is free here; null if nothing suits.
      *
      * @throws IllegalStateException if the pool was torn down by another thread
      */
-    public @Nullable Face take(long blockBytes, long bytes, OpenStream of) {
+    public @Nullable Face take(long blockBytes, long bytes, OpenStream stream) {
+      Slabs own = slabs[kind(blockBytes)];
       lock.lock();
       try {
-        for (int i = count - 1; i >= 0; i--) {
-          CachedBlock ready = cached[i];
-          if (ready != null && ready.blockBytes() == blockBytes) {
-            Memory chunk = ready.chunk;
-            long address = ready.address;
-            Face buffer = chunk.faces().cut(chunk, address - chunk.address(), bytes, of);
-            CachedBlock lent =
-                CachedBlock.lend(buffer, ready.arena, ready.block, chunk, address, bytes, of);
-            link(lent);
-            cached[i] = cached[--count];
-            cached[count] = null;
-            lent.opened();
-            return buffer;
-          }
+        int part = own.find(blockBytes);
+        boolean suits = part != Slabs.NONE && own.suits(part, blockBytes);
+        return suits ? lend(part, blockBytes, bytes, stream) : null;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /**
+     * A buffer of a slab that is taken from the cache, unless what is here is smaller. Under the
+     * lock of the cache.
+     *
+     * @param block a free one of the cache that fits
+     * @param freeBytes its size
+     * @param chunk the memory that it is a part of
+     * @throws IllegalStateException if the pool was torn down by another thread
+     */
+    public Face takeFrom(
+        int block,
+        long freeBytes,
+        Memory chunk,
+        long address,
+        long blockBytes,
+        long bytes,
+        OpenStream stream) {
+      int kind = kind(blockBytes);
+      long most = Math.max(blockBytes, kind == 0 ? SMALL_SLAB_BYTES : SLAB_BYTES);
+      Slabs own = slabs[kind];
+      lock.lock();
+      try {
+        checkOpen();
+        int part = own.find(blockBytes);
+        if (part == Slabs.NONE || own.bytes(part) > freeBytes) {
+          own.add(block, Math.min(freeBytes, most), chunk, address);
+          part = own.find(blockBytes);
         }
-        return null;
+        return lend(part, blockBytes, bytes, stream);
       } finally {
         lock.unlock();
       }
     }
 
-    /**
-     * Counts a block as in use.
-     *
-     * @throws IllegalStateException if the pool was torn down by another thread
-     */
-    public void lend(CachedBlock block) {
-      lock.lock();
-      try {
-        link(block);
-      } finally {
-        lock.unlock();
-      }
+    /** Gives a free part to a buffer. What needs the Java heap comes first. */
+    private Face lend(int part, long blockBytes, long bytes, OpenStream stream) {
+      checkOpen();
+      int kind = kind(blockBytes);
+      Slabs own = slabs[kind];
+      Memory chunk = own.chunk(part);
+      long address = own.address(part);
+      Face buffer = chunk.faces().cut(chunk, address - chunk.address(), bytes, stream);
+      CachedBlock lent = CachedBlock.lend(buffer, of, part, chunk, address, bytes, stream);
+      lent.stripe = this;
+      live[kind].put(part, lent);
+      own.take(part, blockBytes);
+      requestedBytes += bytes;
+      allocations++;
+      lent.opened(); // last: what is listed is found when it is forgotten
+      return buffer;
     }
 
-    private void link(CachedBlock block) {
+    private void checkOpen() {
       if (over) {
         throw new IllegalStateException("the pool is closed");
       }
-      block.stripe = this;
-      block.older = newest;
-      if (newest != null) {
-        newest.newer = block;
-      }
-      newest = block;
-      requestedBytes += block.requestedBytes;
-      allocations++;
     }
 
-    /** Takes a block back; false if the stripe is full and the arena must have it. */
-    public boolean give(CachedBlock block) {
+    /** Takes a block back. Changes nothing if the Java heap is full. */
+    public void give(CachedBlock block) {
+      int kind = kind(block.blockBytes());
       lock.lock();
       try {
-        unlink(block);
+        slabs[kind].give(block.block);
+        live[kind].put(block.block, null);
         requestedBytes -= block.requestedBytes;
-        if (count == SLOTS) {
-          return false;
-        }
-        cached[count++] = block;
         long _ = clock.now();
-        return true;
       } finally {
         lock.unlock();
       }
     }
 
-    private void unlink(CachedBlock block) {
-      CachedBlock older = block.older;
-      CachedBlock newer = block.newer;
-      if (older != null) {
-        older.newer = newer;
-      }
-      if (newer != null) {
-        newer.older = older;
-      } else {
-        newest = older;
-      }
-      block.older = null;
-      block.newer = null;
-    }
-
-    private @Nullable CachedBlock removeCached(@Nullable CachedBlock rest) {
-      CachedBlock all = rest;
+    private long bestFitBytes(int kind, long blockBytes) {
       lock.lock();
       try {
-        while (count > 0) {
-          CachedBlock block = cached[--count];
-          cached[count] = null;
-          if (block != null) {
-            block.next = all;
-            all = block;
-          }
-        }
-        return all;
+        return slabs[kind].bestFitBytes(blockBytes);
       } finally {
         lock.unlock();
       }
     }
 
-    private void endAll(List<CachedBlock> all) {
+    private boolean release(int kind, long blockBytes) {
+      lock.lock();
+      try {
+        return slabs[kind].release(blockBytes, clock.last());
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private boolean releaseAll() {
+      lock.lock();
+      try {
+        boolean small = slabs[0].releaseAll(clock.last());
+        return slabs[1].releaseAll(clock.last()) || small;
+      } catch (OutOfMemoryError e) {
+        return true; // some of it
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private long endAll(List<CachedBlock> all) {
       lock.lock();
       try {
         over = true;
-        for (CachedBlock block = newest; block != null; block = block.older) {
-          all.add(block);
+        for (LiveBlocks blocks : live) {
+          blocks.forEach(all::add);
+          blocks.clear();
         }
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    private long lastFree() {
-      lock.lock();
-      try {
-        return clock.last();
+        return all.size();
       } finally {
         lock.unlock();
       }
     }
 
     private boolean hasForgotten() {
-      lock.lock();
-      try {
-        for (CachedBlock block = newest; block != null; block = block.older) {
-          if (block.isForgotten()) {
-            return true;
-          }
-        }
-        return false;
-      } finally {
-        lock.unlock();
-      }
+      return live[0].hasForgotten(lock) || live[1].hasForgotten(lock);
     }
 
     private long requestedBytes() {
@@ -279,6 +305,26 @@ public final class FrontCache {
       lock.lock();
       try {
         return allocations;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private long blocksBesideSlabs() {
+      lock.lock();
+      try {
+        return (long) slabs[0].blocksBeside() + slabs[1].blocksBeside();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private long assertValid() {
+      lock.lock();
+      try {
+        slabs[0].assertValid();
+        slabs[1].assertValid();
+        return 0;
       } finally {
         lock.unlock();
       }

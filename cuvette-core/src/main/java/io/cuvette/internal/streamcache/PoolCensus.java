@@ -1,6 +1,7 @@
 package io.cuvette.internal.streamcache;
 
 import io.cuvette.internal.index.BlockArena;
+import org.jspecify.annotations.Nullable;
 
 /** Adds up the arenas of a pool on one device. Confined to the counting thread. */
 public final class PoolCensus {
@@ -30,6 +31,15 @@ public final class PoolCensus {
     chunks += blocks.chunks();
     peakUsedBytes += peakUsed;
     allocations += allocated;
+  }
+
+  /** Adds what stripes count themselves. */
+  void add(@Nullable FrontCache front) {
+    if (front != null) {
+      requestedBytes += front.requestedBytes();
+      allocations += front.allocations();
+      usedBlocks += front.blocksBesideSlabs();
+    }
   }
 
   /** What was added last is for captured work alone, and cannot be released. */

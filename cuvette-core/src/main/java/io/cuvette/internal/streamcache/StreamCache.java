@@ -8,6 +8,8 @@ import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.pool.Chunks;
+import io.cuvette.internal.pool.Slabs;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * elsewhere. So all memory is in an arena that can be found, or with one thread that brings it to
  * an end.
  */
-public final class StreamCache extends BlockCache {
+public final class StreamCache extends BlockCache implements Slabs.Source {
   /** In the order in which the arenas of the pool were made. */
   public final long number;
 
@@ -35,7 +37,6 @@ public final class StreamCache extends BlockCache {
   private final FreeChunks freeChunks = new FreeChunks();
   private final CoarseClock clock;
   private final LiveBlocks live = new LiveBlocks();
-
   private final ReturnStack returned = new ReturnStack();
 
   /** Made when threads first met here. */
@@ -98,14 +99,20 @@ public final class StreamCache extends BlockCache {
     }
     try {
       if (met && front == null && !this.of.releases()) {
-        front = new FrontCache(this.of.clock);
+        front = new FrontCache(this, this, this);
       }
       drainRemote();
       int block = blocks.find(rounded);
-      if (block == BlockArena.NONE && recall()) {
+      FrontCache cache = front;
+      if (block == BlockArena.NONE && cache != null && cache.release(rounded)) {
         block = blocks.find(rounded);
       }
-      return block == BlockArena.NONE ? null : lend(block, bytes, rounded, of, stripe);
+      if (block == BlockArena.NONE || stripe == null) {
+        return block == BlockArena.NONE ? null : lend(block, bytes, rounded, of);
+      }
+      Memory chunk = chunks.get(blocks.chunk(block));
+      return stripe.takeFrom(
+          block, blocks.bytes(block), chunk, blocks.address(block), rounded, bytes, of);
     } finally {
       lock.unlock();
     }
@@ -115,42 +122,38 @@ public final class StreamCache extends BlockCache {
    * Gives a free block to a buffer. Everything that needs the Java heap comes first: if that is
    * full, the block stays free. Under the lock.
    */
-  private Face lend(
-      int block, long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
+  private Face lend(int block, long bytes, long rounded, OpenStream of) {
     Memory chunk = chunks.get(blocks.chunk(block));
     long offset = blocks.offset(block);
     Face buffer = chunk.faces().cut(chunk, offset, bytes, of);
     CachedBlock cached =
         CachedBlock.lend(buffer, this, block, chunk, chunk.address() + offset, bytes, of);
-    if (stripe == null) {
-      live.put(block, cached);
-      allocations++;
-      requestedBytes += bytes;
-    } else {
-      stripe.lend(cached);
-    }
-    blocks.take(block, rounded);
+    live.put(block, cached);
+    allocations++;
+    requestedBytes += bytes;
+    take(block, rounded);
+    cached.opened(); // last: what is listed is found when it is forgotten
+    return buffer;
+  }
+
+  @Override
+  public void take(int block, long bytes) {
+    blocks.take(block, bytes);
     if (blocks.usedBytes() > peakUsedBytes) {
       peakUsedBytes = blocks.usedBytes();
     }
-    cached.opened(); // last: what is listed is found when it is forgotten
-    return buffer;
+  }
+
+  @Override
+  public int cut(int block, long bytes) {
+    return blocks.cut(block, bytes);
   }
 
   /** Brings in what was freed elsewhere, so that all that is free is in sight. Under the lock. */
   private void gather() {
     drainRemote();
-    recall();
-  }
-
-  /** Brings back what the front cache has; false if that is nothing. Under the lock. */
-  private boolean recall() {
     FrontCache cache = front;
-    CachedBlock cached = cache == null ? null : cache.removeCached();
-    if (cache != null && cached != null) {
-      giveAll(cached, cache.lastFree());
-    }
-    return cached != null;
+    boolean _ = cache != null && cache.releaseAll();
   }
 
   /**
@@ -173,7 +176,7 @@ public final class StreamCache extends BlockCache {
     Face lent = null;
     try {
       int block = blocks.find(request.rounded());
-      lent = lend(block, request.bytes(), request.rounded(), request.stream(), null);
+      lent = lend(block, request.bytes(), request.rounded(), request.stream());
       return lent;
     } finally {
       if (lent == null) {
@@ -242,7 +245,7 @@ public final class StreamCache extends BlockCache {
       int block = frees == fit.frees ? blocks.find(other.rounded()) : BlockArena.NONE;
       return block == BlockArena.NONE
           ? null
-          : lend(block, other.bytes(), other.rounded(), other.stream(), null);
+          : lend(block, other.bytes(), other.rounded(), other.stream());
     } finally {
       lock.unlock();
     }
@@ -329,12 +332,19 @@ public final class StreamCache extends BlockCache {
 
   @Override
   public void giveOrLeave(CachedBlock block) {
-    FrontCache.Stripe stripe = block.stripe;
-    if (stripe == null || !stripe.give(block)) {
+    if (block.stripe == null) {
       giveHere(block);
+    } else {
+      giveToStripe(block);
     }
     if (of.releases()) {
       of.releaseAfterFree(this);
+    }
+  }
+
+  private void giveToStripe(CachedBlock block) {
+    if (!block.giveToStripe()) {
+      returned.push(block);
     }
   }
 
@@ -369,22 +379,28 @@ public final class StreamCache extends BlockCache {
 
   /** What there is no room for in the Java heap now is given with a later call. */
   private void give(CachedBlock block, long time) {
-    int free;
+    if (block.stripe != null) {
+      giveToStripe(block);
+      return;
+    }
     try {
-      free = blocks.give(block.block);
+      give(block.block, block.blockBytes(), time);
     } catch (OutOfMemoryError e) {
       returned.push(block);
       return;
     }
+    live.put(block.block, null);
+    requestedBytes -= block.requestedBytes;
+  }
+
+  @Override
+  public void give(int block, long bytes, long time) {
+    int free = blocks.give(block);
     if (blocks.isWhole(free)) {
       freeChunks.freed(blocks.chunk(free), free, time);
     }
     frees++;
     freedAt = work.now();
-    if (block.stripe == null) {
-      live.put(block.block, null);
-      requestedBytes -= block.requestedBytes;
-    }
   }
 
   @Override
@@ -444,11 +460,8 @@ public final class StreamCache extends BlockCache {
     lock.lock();
     try {
       gather();
-      FrontCache cache = front;
-      long requestedThere = cache == null ? 0 : cache.requestedBytes();
-      long allocationsThere = cache == null ? 0 : cache.allocations();
-      census.add(
-          blocks, requestedBytes + requestedThere, peakUsedBytes, allocations + allocationsThere);
+      census.add(blocks, requestedBytes, peakUsedBytes, allocations);
+      census.add(front);
       if (stream.isForGraphs()) {
         census.keepForGraphs(blocks);
       }

@@ -1,6 +1,7 @@
 package io.cuvette.internal.streamcache;
 
 import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,10 +4,10 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 
 /** Runs a check with many seeds, or with the one of {@code -Dcuvette.seed}. Stateless. */
-final class Seeds {
+public final class Seeds {
   private Seeds() {}
 
-  static void forEach(int count, Consumer<SplittableRandom> check) {
+  public static void forEach(int count, Consumer<SplittableRandom> check) {
     Long only = Long.getLong("cuvette.seed");
     if (only != null) {
       run(only, check);

@@ -1,4 +1,4 @@
-package io.cuvette.internal.streamcache;
+package io.cuvette.internal.pool;
 
 import io.cuvette.internal.base.BargingLock;
 import io.cuvette.internal.base.Spans;

@@ -1,8 +1,9 @@
-package io.cuvette.internal.index;
+package io.cuvette.internal.pinnedpool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.cuvette.internal.index.Seeds;
 import org.junit.jupiter.api.Test;
 
 class SizeClassesTest {

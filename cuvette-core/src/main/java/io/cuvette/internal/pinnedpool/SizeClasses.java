@@ -1,4 +1,4 @@
-package io.cuvette.internal.index;
+package io.cuvette.internal.pinnedpool;
 
 /**
  * Size classes of blocks that are never cut: multiples of 512 bytes up to 4 KiB, above that 8

@@ -1,12 +1,10 @@
-package io.cuvette.internal.elastic;
-
-import io.cuvette.internal.pool.Budget;
+package io.cuvette.internal.pool;
 
 /**
  * How much memory is held before memory is moved: a little more than was ever in use at once.
  * Moving much in little work allows for more. Not thread-safe.
  */
-final class Cap {
+public final class Cap {
   private static final int FIRST_PERMILLE = 10;
   private static final int STEP_PERMILLE = 10;
   private static final int MOST_PERMILLE = 50;
@@ -28,7 +26,7 @@ final class Cap {
   private long allocationsThen;
 
   /** Takes note of the bytes in use, as requested. */
-  void use(long bytes) {
+  public void use(long bytes) {
     peakBytes = Math.max(peakBytes, bytes);
   }
 
@@ -37,14 +35,14 @@ final class Cap {
    *
    * @param requestedBytes what is in use with them
    */
-  long toMove(long bytes, long requestedBytes, Budget held) {
+  public long toMove(long bytes, long requestedBytes, Budget held) {
     long peak = Math.max(peakBytes, requestedBytes);
     long room = Math.max(0, peak + peak / 1000 * permille - held.held());
     return bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
   }
 
   /** Takes note of pieces that moved. */
-  void moved(int count, long allocations) {
+  public void moved(int count, long allocations) {
     pieces += count;
     if (pieces - piecesThen >= MANY_PIECES) {
       if (allocations - allocationsThen < FEW_ALLOCATIONS) {
@@ -55,11 +53,11 @@ final class Cap {
     }
   }
 
-  long movedPieces() {
+  public long movedPieces() {
     return pieces;
   }
 
-  long largestPiece() {
+  public long largestPiece() {
     return Math.min(LARGEST_PIECE, peakBytes / PART);
   }
 }
