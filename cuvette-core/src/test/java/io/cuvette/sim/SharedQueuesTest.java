@@ -180,7 +180,7 @@ class SharedQueuesTest {
     waitForOne(driver, 0, stream, flag);
     SimTestBase.assertFails(
         CudaStatus.LAUNCH_TIMEOUT,
-        "; 1 threads wait for room in it",
+        "; 1 thread waits for room in it",
         () -> {
           for (int i = 0; i < 5; i++) {
             copy(driver, to, one, stream);

@@ -89,7 +89,12 @@ public final class SimQueue {
     Collection<Long> others = othersBehind();
     String behind =
         others.isEmpty() ? "" : ", of the streams " + first.stream.id + " and " + others;
-    String threads = waiting == 0 ? "" : "; %d threads wait for room in it".formatted(waiting);
+    String threads =
+        switch (waiting) {
+          case 0 -> "";
+          case 1 -> "; 1 thread waits for room in it";
+          default -> "; %d threads wait for room in it".formatted(waiting);
+        };
     return "%s: first in it is %s, in the stream of ID %d, and behind that %d operations%s%s"
         .formatted(name, first.describe(), first.stream.id, ops.size() - 1, behind, threads);
   }
