@@ -403,6 +403,7 @@ public final class Space {
    * Takes whole pieces out of free runs whose work is done, of which the one freed first comes
    * first, until they have so many units; null if there are none.
    *
+   * @param wanted the units, one at least
    * @param idleNanos how long it was free; any time if empty
    */
   public @Nullable Victim carve(long wanted, OptionalLong idleNanos) {

@@ -217,7 +217,7 @@ class SpaceTest {
     }
 
     private void release() {
-      Victim victim = space.carve(random.nextLong(8 * PAGE_UNITS), OptionalLong.empty());
+      Victim victim = space.carve(1 + random.nextLong(8 * PAGE_UNITS), OptionalLong.empty());
       if (victim == null) {
         return;
       }
