@@ -46,14 +46,21 @@ static CUdeviceptr zeros(size_t bytes) {
   return memory;
 }
 
-static double best(void (*work)(void*), void* of, int turns) {
+static double nanos_of(void (*work)(void*), void* of, int turns) {
+  double start = anchor_nanos();
+  for (int i = 0; i < turns; i++) work(of);
+  CHECK(CU(cuStreamSynchronize)(stream));
+  return anchor_nanos() - start;
+}
+
+/* Of so many that they take 20 ms, which is long enough for a device to slow down for its power. */
+static double best(void (*work)(void*), void* of) {
+  int turns = 1;
+  while (nanos_of(work, of, turns) < 20e6) turns *= 2;
   double least = 1e18;
-  for (int r = 0; r <= 7; r++) {
-    double start = anchor_nanos();
-    for (int i = 0; i < turns; i++) work(of);
-    CHECK(CU(cuStreamSynchronize)(stream));
-    double nanos = (anchor_nanos() - start) / turns;
-    if (r > 0 && nanos < least) least = nanos;
+  for (int r = 0; r < 7; r++) {
+    double nanos = nanos_of(work, of, turns) / turns;
+    if (nanos < least) least = nanos;
   }
   return least;
 }
@@ -81,10 +88,9 @@ static void product(const char* name, int type, size_t element, int side) {
   size_t bytes = element * (size_t)side * (size_t)side;
   struct product p = {side, type, zeros(bytes), zeros(bytes), zeros(bytes)};
   double operations = 2.0 * side * side * side;
-  int turns = side <= 1024 ? 500 : 20;
   char work[64];
   snprintf(work, sizeof work, "product-%s-%d", name, side);
-  anchor_emit(work, "teraflops", operations / best(multiply, &p, turns) / 1e3, 1);
+  anchor_emit(work, "teraflops", operations / best(multiply, &p) / 1e3, 1);
   CHECK(CU(cuMemFree)(p.a));
   CHECK(CU(cuMemFree)(p.b));
   CHECK(CU(cuMemFree)(p.c));
@@ -107,7 +113,7 @@ int main(void) {
                                       "array-sum-256MiB"};
   size_t bytes = 256UL << 20;
   struct copy c = {zeros(bytes), zeros(bytes), bytes};
-  double gigabytes = 2 * (double)bytes / best(copy, &c, 100);
+  double gigabytes = 2 * (double)bytes / best(copy, &c);
   for (size_t i = 0; i < sizeof works / sizeof *works; i++) anchor_emit(works[i], "gigabytesPerSecond", gigabytes, 1);
   if (!open_cublas()) {
     fprintf(stderr, "no cuBLAS: set CUVETTE_CUBLAS to its folder\n");

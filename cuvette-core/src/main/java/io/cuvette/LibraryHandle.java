@@ -22,14 +22,15 @@ public final class LibraryHandle implements AutoCloseable {
 
   /**
    * {@return the handle of the library: cublasHandle_t, cusolverDnHandle_t or cusolverSpHandle_t}
-   * Not to be used once this is closed: it is lent to others then.
+   * Not to be used once this is closed: it is lent to others then. What is called with it may queue
+   * work in the stream that is not seen here, as if {@link CudaStream#handle} was given out.
    *
-   * @throws IllegalStateException if it is closed
+   * @throws IllegalStateException if it or its stream is closed
    */
   public long handle() {
     ending.hold();
     try {
-      return lent.handle();
+      return lent.giveOut();
     } finally {
       ending.unhold();
     }

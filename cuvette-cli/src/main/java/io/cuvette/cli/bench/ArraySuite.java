@@ -25,6 +25,7 @@ final class ArraySuite {
   private static final List<ElementType> TYPES =
       List.of(ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64);
 
+  private static final int FEW = 32;
   private static final long ARRAY_BYTES = 256L << 20;
   private static final long SIMULATED_BYTES = 64L << 10;
   private static final String OF_CUBLAS = "97 % of cuBLAS from C";
@@ -37,10 +38,30 @@ final class ArraySuite {
     try (CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING);
         Scope _ = stream.use()) {
       CudaArrays arrays = CudaArrays.of(cuda);
+      TYPES.forEach(type -> warmUp(arrays, figures, type));
       for (int side : simulated ? SIMULATED_SIDES : SIDES) {
         TYPES.forEach(type -> product(arrays, figures, type, side));
       }
       elements(arrays, figures, simulated ? SIMULATED_BYTES : ARRAY_BYTES);
+    }
+  }
+
+  /** Large arrays keep a device busy long before the code is compiled. */
+  private static void warmUp(CudaArrays arrays, Figures figures, ElementType type) {
+    try (CudaArray a = arrays.zeros(type, FEW, FEW);
+        CudaArray b = arrays.zeros(type, FEW, FEW);
+        CudaArray c = arrays.zeros(type, FEW, FEW)) {
+      double _ =
+          nanos(
+              arrays,
+              figures,
+              () -> {
+                a.matmul(b, c);
+                a.map(UnaryOperation.SQRT, c);
+                a.combine(BinaryOperation.ADD, b, c);
+                a.combine(BinaryOperation.LESS, b).close();
+                a.reduce(Reduction.SUM).close();
+              });
     }
   }
 

@@ -23,6 +23,20 @@ public final class DriverHandle {
   private @Nullable OpenStream bound;
   private @Nullable Workspace workspace;
 
+  /** What the library was told last; null if others may have told it something else. */
+  private @Nullable Told told;
+
+  /** Whether others have the handle, for calls that are not seen here. */
+  private volatile boolean isOut;
+
+  private record Told(DriverStream stream, long address, long bytes) {
+    static Told of(DriverStream stream, @Nullable Workspace given) {
+      return given == null
+          ? new Told(stream, 0, 0)
+          : new Told(stream, given.address(), given.bytes());
+    }
+  }
+
   DriverHandle(MathLibrary library, Device device) {
     this.library = library;
     this.device = device;
@@ -33,9 +47,26 @@ public final class DriverHandle {
     handle = device.context().math().mathHandleCreate(library, device.id());
   }
 
-  /** The handle of the library. */
+  /** The handle of the library, for calls that are seen here. */
   public long handle() {
     return handle;
+  }
+
+  /**
+   * The same for others, who queue work in the stream and can tell the library what they want.
+   *
+   * @throws IllegalStateException if the stream is closed
+   */
+  public long giveOut() {
+    OpenStream to = stream();
+    CudaDriver _ = to.hold();
+    try {
+      to.state.exposeHeld();
+      isOut = true;
+      return handle;
+    } finally {
+      to.unhold();
+    }
   }
 
   /** The size of the memory it was given; 0 for that of the library. */
@@ -52,6 +83,12 @@ public final class DriverHandle {
     return to.state == stream;
   }
 
+  /** Whether the library knows the stream from before. */
+  boolean wasBoundTo(OpenStream to) {
+    Told before = told;
+    return before != null && before.stream == to.state;
+  }
+
   /**
    * Has the library queue its work in a stream, and work in memory of that stream. The stream that
    * it was bound to before keeps its memory until this has worked.
@@ -66,18 +103,7 @@ public final class DriverHandle {
     try {
       CudaDriver driver = to.hold();
       try {
-        to.state.exposeHeld(); // the library queues work that is not seen here
-        device
-            .session()
-            .<@Nullable Void>ask(_ -> {
-              driver.math().mathHandleSetStream(library, device.id(), handle, to.state.handle);
-              if (given != null) {
-                driver
-                    .math()
-                    .mathHandleSetWorkspace(device.id(), handle, given.address(), given.bytes());
-              }
-              return null;
-            });
+        tell(driver, Told.of(to.state, given));
       } finally {
         to.unhold();
       }
@@ -96,10 +122,32 @@ public final class DriverHandle {
     }
   }
 
+  /** Nothing is told twice: the same memory comes back to who uses the same stream again. */
+  private void tell(CudaDriver driver, Told now) {
+    if (now.equals(told) && !isOut) {
+      return;
+    }
+    told = null;
+    device
+        .session()
+        .<@Nullable Void>ask(_ -> {
+          driver.math().mathHandleSetStream(library, device.id(), handle, now.stream.handle);
+          if (now.bytes > 0) {
+            driver.math().mathHandleSetWorkspace(device.id(), handle, now.address, now.bytes);
+          }
+          return null;
+        });
+    told = now;
+  }
+
   /** Gives the memory back that the library works in; nothing may be called with it any more. */
   void unbind() {
     stream = null;
     bound = null;
+    if (isOut) {
+      told = null;
+      isOut = false;
+    }
     Workspace given = workspace;
     workspace = null;
     if (given != null) {

@@ -63,13 +63,13 @@ public final class LibraryHandles {
     DriverHandle handle = mine == null ? null : mine.get(use);
     if (handle == null) {
       sweep();
-      handle = take(use);
+      handle = take(use, stream);
       ofThreads.computeIfAbsent(thread, _ -> new ConcurrentHashMap<>()).put(use, handle);
     }
     if (!handle.isBoundTo(stream)) {
       handle.bind(stream, bytes(library, stream.on()), source);
     }
-    return handle.handle();
+    return handle.giveOut();
   }
 
   /** The size of the workspace that NVIDIA recommends: 32 MiB since compute capability 9.0. */
@@ -91,7 +91,7 @@ public final class LibraryHandles {
           "stream: of %s (expected: of %s)".formatted(stream.on(), device));
     }
     sweep();
-    DriverHandle handle = take(new Use(library, stream.on()));
+    DriverHandle handle = take(new Use(library, stream.on()), stream);
     try {
       handle.bind(stream, bytes, source);
       return handle;
@@ -113,8 +113,15 @@ public final class LibraryHandles {
     }
   }
 
-  private DriverHandle take(Use use) {
-    DriverHandle free = idleOf(use).pollFirst();
+  /** One that was bound to the stream before, if there is one: it need not be told again. */
+  private DriverHandle take(Use use, OpenStream stream) {
+    Deque<DriverHandle> all = idleOf(use);
+    DriverHandle same =
+        all.stream().filter(each -> each.wasBoundTo(stream)).findFirst().orElse(null);
+    if (same != null && all.remove(same)) {
+      return same;
+    }
+    DriverHandle free = all.pollFirst();
     return free != null ? free : create(use);
   }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
@@ -111,6 +112,54 @@ class LibraryHandlesTest {
               "mathHandleSetWorkspace",
               "stream 0",
               "mathHandleSetWorkspace");
+    }
+  }
+
+  /** Whoever has the handle itself can have told it anything. */
+  @Test
+  void handleThatIsLentAgain_isToldWhatIsNotKnownOfIt() {
+    try (CudaStream one = device.createStream();
+        CudaStream two = device.createStream()) {
+      assertThat(tellsWhen(() -> device.useCublas(one).close())).isTrue();
+      assertThat(tellsWhen(() -> device.useCublas(one).close())).isFalse();
+      assertThat(tellsWhen(() -> device.useCublas(two).close())).isTrue();
+      assertThat(tellsWhen(() -> device.useCublas(two).close())).isFalse();
+      long bytes = WORKSPACE / 2;
+      Runnable small = () -> device.useLibrary(MathLibrary.CUBLAS, two, bytes).close();
+      assertThat(tellsWhen(small)).isTrue();
+      assertThat(tellsWhen(small)).isFalse();
+      assertThat(tellsWhen(() -> giveOut(two, bytes))).isFalse();
+      assertThat(tellsWhen(small)).isTrue();
+    }
+  }
+
+  private void giveOut(CudaStream stream, long bytes) {
+    try (LibraryHandle lent = device.useLibrary(MathLibrary.CUBLAS, stream, bytes)) {
+      assertThat(lent.handle()).isNotZero();
+    }
+  }
+
+  private boolean tellsWhen(Runnable lend) {
+    script.note("mathHandleSetStream");
+    int before = script.notes().size();
+    lend.run();
+    return script.notes().size() > before;
+  }
+
+  /** Only whoever has the handle itself can queue, or capture, what the library does not see. */
+  @Test
+  void streamThatAHandleIsLentFor_isKnown_untilTheHandleIsGivenOut() {
+    script.note("streamIsCapturing");
+    CudaStream stream = device.createStream();
+    try (LibraryHandle lent = device.useCublas(stream);
+        Buffer buffer = cuda.allocate(256, stream)) {
+      buffer.fill((byte) 1, stream);
+      assertThat(script.notes()).isEmpty();
+      assertThat(lent.handle()).isNotZero();
+      buffer.fill((byte) 1, stream);
+      assertThat(script.notes()).isNotEmpty();
+      stream.close();
+      assertThatIllegalStateException().isThrownBy(lent::handle);
     }
   }
 
