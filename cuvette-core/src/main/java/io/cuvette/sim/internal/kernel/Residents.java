@@ -33,7 +33,7 @@ final class Residents {
   private static final int LONGEST_TURN = 1 << 16;
 
   /** After so many accesses of all threads that changed nothing, they wait in vain. */
-  private static final int MOST_IDLE_ACCESSES = 1 << 26;
+  private static final int MOST_IDLE_ACCESSES = 1 << 28;
 
   /** The most barriers that a message names. */
   private static final int MOST_NAMED = 3;
