@@ -90,10 +90,10 @@ def anchor_parts(build, traces, wanted=everything):
     torch = {"CUVETTE_TORCH_BUILD": os.path.join(build, "torch")}
     expandable = {**torch, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
     ptx = [os.path.join(ANCHORS, "nothing_of_four.ptx")]
-    environments = {"arrays": cublas()}
+    settings = {"arrays": cublas()}
     arguments = {"replay": binaries, "launches": ptx, "graphs": ptx}
     c_parts = [
-        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, environments.get(name, {}), reasons[name])
+        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, settings.get(name, {}), reasons[name])
         for name in programs
     ]
     all_parts = c_parts + [

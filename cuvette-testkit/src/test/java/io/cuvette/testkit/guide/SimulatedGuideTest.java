@@ -51,13 +51,13 @@ class SimulatedGuideTest {
     CudaOptions options =
         CudaOptions.simulated()
             .withDecorator(driver ->
-                Faults.at(driver, 1, CudaStatus.UNKNOWN).only("memcpyDtoHAsync").driver());
+                Faults.at(driver, 1, CudaStatus.UNKNOWN).only("memcpyHtoDAsync").driver());
     try (Cuda cuda = Cuda.open(options);
         Buffer buffer = cuda.allocate(64);
         java.lang.foreign.Arena arena = java.lang.foreign.Arena.ofConfined()) {
-      assertThatThrownBy(() -> buffer.copyTo(arena.allocate(64)))
+      assertThatThrownBy(() -> buffer.copyFrom(arena.allocate(64)))
           .isInstanceOf(CudaException.class)
-          .hasMessageContaining("memcpyDtoHAsync");
+          .hasMessageContaining("memcpyHtoDAsync");
     }
   }
 
