@@ -92,8 +92,9 @@ def anchor_parts(build, traces, wanted=everything):
     ptx = [os.path.join(ANCHORS, "nothing_of_four.ptx")]
     settings = {"arrays": cublas()}
     arguments = {"replay": binaries, "launches": ptx, "graphs": ptx}
+    command = lambda name: [os.path.join(build, name), *arguments.get(name, [])]  # noqa: E731
     c_parts = [
-        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, settings.get(name, {}), reasons[name])
+        Part("c " + name, command(name), 60, settings.get(name, {}), reasons[name])
         for name in programs
     ]
     all_parts = c_parts + [
