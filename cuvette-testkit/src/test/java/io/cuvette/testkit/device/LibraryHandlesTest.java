@@ -133,6 +133,21 @@ class LibraryHandlesTest {
     }
   }
 
+  /** Of those that nobody uses, the one that was bound to the stream is taken, wherever it lies. */
+  @Test
+  void handleOfTheSameStream_isLentFirst() {
+    try (CudaStream one = device.createStream();
+        CudaStream two = device.createStream()) {
+      try (LibraryHandle _ = device.useCublas(one);
+          LibraryHandle _ = device.useCublas(two)) {
+        assertThat(simulator.liveMathHandles()).isEqualTo(2);
+      }
+      assertThat(tellsWhen(() -> device.useCublas(one).close())).isFalse();
+      assertThat(tellsWhen(() -> device.useCublas(two).close())).isFalse();
+      assertThat(tellsWhen(() -> device.useCublas(one).close())).isFalse();
+    }
+  }
+
   private void giveOut(CudaStream stream, long bytes) {
     try (LibraryHandle lent = device.useLibrary(MathLibrary.CUBLAS, stream, bytes)) {
       assertThat(lent.handle()).isNotZero();
