@@ -45,10 +45,10 @@ class ReclaimTest {
       lifetimes.add(new Forgotten(new Object(), leaks));
     }
     boolean found =
-        Reclaim.search(
-                leaks,
-                () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
-                () -> leaks.found() == OBJECTS ? Boolean.TRUE : null)
+        new Reclaim(leaks)
+                .search(
+                    () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
+                    () -> leaks.found() == OBJECTS ? Boolean.TRUE : null)
             != null;
     assertThat(found).isTrue();
     assertThat(leaks.found()).isEqualTo(OBJECTS);
@@ -60,7 +60,7 @@ class ReclaimTest {
   void memoryThatIsKnownToCome_isWaitedFor() {
     AtomicInteger looks = new AtomicInteger();
     Object found =
-        Reclaim.search(tracker(), () -> true, () -> looks.incrementAndGet() > 2 ? looks : null);
+        new Reclaim(tracker()).search(() -> true, () -> looks.incrementAndGet() > 2 ? looks : null);
     assertThat(found).isSameAs(looks);
   }
 
@@ -74,7 +74,7 @@ class ReclaimTest {
     Thread searching =
         Thread.ofPlatform()
             .unstarted(() -> {
-              found.set(Reclaim.search(tracker(), () -> true, () -> look(looks)));
+              found.set(new Reclaim(tracker()).search(() -> true, () -> look(looks)));
               isOver.set(true);
             });
     searching.start();
@@ -91,7 +91,7 @@ class ReclaimTest {
   @Test
   void whereNothingIsKnownToCome_nobodyPauses() {
     AtomicInteger looks = new AtomicInteger();
-    Object found = Reclaim.search(tracker(), () -> false, () -> look(looks));
+    Object found = new Reclaim(tracker()).search(() -> false, () -> look(looks));
     assertThat(found).isNull();
     assertThat(looks.get()).as("once for each collection that was joined").isBetween(1, 9);
   }
@@ -106,7 +106,8 @@ class ReclaimTest {
     AtomicInteger looks = new AtomicInteger();
     Thread.currentThread().interrupt();
     Object found =
-        Reclaim.search(tracker(), () -> true, () -> looks.incrementAndGet() == 4 ? looks : null);
+        new Reclaim(tracker())
+            .search(() -> true, () -> looks.incrementAndGet() == 4 ? looks : null);
     assertThat(Thread.interrupted()).isTrue();
     assertThat(found).isSameAs(looks);
   }
@@ -115,28 +116,65 @@ class ReclaimTest {
   void withoutLeakTracking_nothingIsCollected() {
     long before = Collector.PROCESS.begun();
     LeakTracker off = new LeakTracker(LeakLevel.OFF, _ -> {}, () -> {});
-    assertThat(Reclaim.search(off, () -> true, () -> off)).isSameAs(off);
-    assertThat(this.<Object>searchForNothing(off)).isNull();
+    assertThat(new Reclaim(off).search(() -> true, () -> off)).isSameAs(off);
+    assertThat(this.<Object>searchForNothing(new Reclaim(off))).isNull();
     assertThat(Collector.PROCESS.begun()).isEqualTo(before);
   }
 
-  private <T> @Nullable T searchForNothing(LeakTracker leaks) {
-    return Reclaim.search(leaks, () -> false, () -> null);
+  private <T> @Nullable T searchForNothing(Reclaim reclaim) {
+    return reclaim.search(() -> false, () -> null);
   }
 
   /** Else the next thread that is short of memory would wait as long as this collection took. */
   @Test
   void collectionThatHelped_isFollowedByNoRest() {
-    Object there = new Object();
     Collector collector = Collector.PROCESS;
     for (int i = 0; i < 5; i++) {
-      Object found = Reclaim.search(tracker(), () -> false, () -> there);
+      LeakTracker leaks = tracker();
+      Forgotten forgotten = new Forgotten(new Object(), leaks);
+      Object found =
+          new Reclaim(leaks)
+              .search(
+                  () -> forgotten.refersTo(null) && !forgotten.ended(),
+                  () -> forgotten.ended() ? forgotten : null);
+      assertThat(found).isSameAs(forgotten);
       long before = collector.begun();
       collector.collectOrJoin();
       assertThat(collector.begun()).isEqualTo(before + 1);
-      assertThat(found).isSameAs(there);
       collector.helped();
     }
+  }
+
+  /** Threads that fail one after the other share it, as they do who fail at once. */
+  @Test
+  void collectionSinceMemoryWasMissing_isEnough() {
+    Collector collector = Collector.PROCESS;
+    Reclaim first = new Reclaim(tracker());
+    Reclaim second = new Reclaim(tracker());
+    assertThat(this.<Object>searchForNothing(first)).isNull();
+    long before = collector.begun();
+    assertThat(this.<Object>searchForNothing(second)).isNull();
+    assertThat(collector.begun()).isEqualTo(before);
+    assertThat(this.<Object>searchForNothing(new Reclaim(tracker()))).isNull();
+    assertThat(collector.begun()).isEqualTo(before + 1);
+  }
+
+  /** What it found went to another thread, which is a reason to look for more. */
+  @Test
+  void collectionThatFoundSomethingForAnother_isNotEnough() {
+    Collector collector = Collector.PROCESS;
+    LeakTracker leaks = tracker();
+    Forgotten forgotten = new Forgotten(new Object(), leaks);
+    Reclaim second = new Reclaim(leaks);
+    Object first =
+        new Reclaim(leaks)
+            .search(
+                () -> forgotten.refersTo(null) && !forgotten.ended(),
+                () -> forgotten.ended() ? forgotten : null);
+    assertThat(first).isSameAs(forgotten);
+    long before = collector.begun();
+    assertThat(this.<Object>searchForNothing(second)).isNull();
+    assertThat(collector.begun()).isEqualTo(before + 1);
   }
 
   /** Others take what is found, again and again: there is an end to that. */
@@ -148,16 +186,16 @@ class ReclaimTest {
     lifetimes.add(new Forgotten(new Object(), leaks));
     long before = Collector.PROCESS.begun();
     Object found =
-        Reclaim.search(
-            leaks,
-            () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
-            () -> {
-              assertThat(Collector.PROCESS.begun()).isLessThan(before + 100);
-              lifetimes.removeIf(Ending::ended);
-              lifetimes.add(new Forgotten(new Object(), leaks));
-              Collector.PROCESS.helped(); // no rest
-              return null;
-            });
+        new Reclaim(leaks)
+            .search(
+                () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
+                () -> {
+                  assertThat(Collector.PROCESS.begun()).isLessThan(before + 100);
+                  lifetimes.removeIf(Ending::ended);
+                  lifetimes.add(new Forgotten(new Object(), leaks));
+                  Collector.PROCESS.helped(); // no rest
+                  return null;
+                });
     assertThat(found).isNull();
     assertThat(Collector.PROCESS.begun()).isEqualTo(before + 64);
   }

@@ -6,56 +6,77 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Looks for memory of forgotten buffers, with the help of the garbage collector. Stateless. */
+/**
+ * Looks for memory of forgotten buffers, with the help of the garbage collector. It is made when
+ * memory is found to be missing: a collection that began since then, for whichever thread, is
+ * enough. Confined to a thread.
+ */
 public final class Reclaim {
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long LONGEST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(512);
 
   private static final int MOST_ROUNDS = 64;
 
-  private Reclaim() {}
+  private final Collector collector = Collector.PROCESS;
+  private final LeakTracker leaks;
+
+  /** The last collection that had begun, and how much had been forgotten and found, then. */
+  private long last;
+
+  private long foundBefore;
+
+  public Reclaim(LeakTracker leaks) {
+    this.leaks = leaks;
+    note();
+  }
+
+  private void note() {
+    last = collector.begun();
+    foundBefore = leaks.found();
+  }
 
   /**
-   * Searches again until memory is found, or a collection that began after this call has found
+   * Searches again until memory is found, or a collection that began after this was made has found
    * nothing forgotten. What other threads are faster to take is no reason to give up.
    *
    * @param forgotten whether the collector has found a buffer that nobody has taken back yet
    * @param again searches; null if memory is still missing
    */
-  public static <T> @Nullable T search(
-      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+  public <T> @Nullable T search(BooleanSupplier forgotten, Supplier<@Nullable T> again) {
     if (leaks.queue == null) {
       return again.get();
     }
-    T found;
-    long before;
-    int rounds = 0;
-    do {
-      before = leaks.found();
-      found = searchOnce(leaks, forgotten, again);
-      rounds++;
-    } while (found == null && leaks.found() != before && rounds < MOST_ROUNDS);
-    if (found != null) {
-      Collector.PROCESS.helped();
+    T found = searchOnce(forgotten, again);
+    for (int round = 1; found == null && foundSome() && round < MOST_ROUNDS; round++) {
+      note();
+      found = searchOnce(forgotten, again);
+    }
+    if (found != null && foundSome()) {
+      collector.helped();
     }
     return found;
   }
 
-  private static <T> @Nullable T searchOnce(
-      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
-    Collector collector = Collector.PROCESS;
-    long last = collector.begun();
-    T found = null;
-    while (found == null && !collector.hasEndedSince(last)) {
-      collector.collectOrJoin();
-      found = takeBack(leaks, forgotten, again);
-    }
+  private boolean foundSome() {
+    return leaks.found() != foundBefore;
+  }
+
+  private <T> @Nullable T searchOnce(BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+    T found;
+    boolean isCollected;
+    do {
+      isCollected = collector.hasEndedSince(last);
+      if (!isCollected) {
+        collector.collectOrJoin();
+        isCollected = collector.hasEndedSince(last);
+      }
+      found = takeBack(forgotten, again);
+    } while (found == null && !isCollected);
     return found;
   }
 
   /** Waits longer each time, in all about a second, and only for what is known to come. */
-  private static <T> @Nullable T takeBack(
-      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+  private <T> @Nullable T takeBack(BooleanSupplier forgotten, Supplier<@Nullable T> again) {
     int taken = leaks.drain();
     T found = again.get();
     long pause = FIRST_PAUSE_NANOS;

@@ -91,8 +91,8 @@ public final class Window extends Block {
   /** Pools that were forgotten may have the addresses. */
   private static @Nullable Memory search(
       Faces faces, Paging paging, long bytes, OpenStream stream) {
-    return Reclaim.search(
-        paging.device().session().leaks(),
+    Reclaim reclaim = new Reclaim(paging.device().session().leaks());
+    return reclaim.search(
         stream.state.streams.relief()::hasForgottenPools,
         () -> {
           try {

@@ -17,11 +17,11 @@ public abstract class Shortage<B> {
   /** How long other threads may be faster, again and again. */
   private static final long PATIENCE_NANOS = 2_000_000_000;
 
-  private final LeakTracker leaks;
+  private final Reclaim reclaim;
   private final Refusals refusals;
 
   public Shortage(LeakTracker leaks, Refusals refusals) {
-    this.leaks = leaks;
+    this.reclaim = new Reclaim(leaks);
     this.refusals = refusals;
   }
 
@@ -111,8 +111,7 @@ public abstract class Shortage<B> {
   }
 
   private @Nullable B reclaim() {
-    return Reclaim.search(
-        leaks,
+    return reclaim.search(
         this::hasForgotten,
         () -> {
           refusals.retry();
