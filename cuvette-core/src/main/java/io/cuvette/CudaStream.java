@@ -343,6 +343,9 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    * stream), other waits take 10 seconds at most, and memory without a pool that is closed there is
    * freed afterwards. Keep it short: the stream waits, and so does every free of plain memory.
    *
+   * <p>If 16 callbacks of the stream have not returned, this waits for one of them first, 10
+   * seconds at most; not inside a callback.
+   *
    * @param callback the code, run once
    * @return completes after the callback, before the stream goes on; with the callback's exception
    *     if it threw, or with the device's error, and then the callback did not run

@@ -44,7 +44,9 @@ public final class Callback implements RunningCallback {
   /** What the stream waits at; null if it does not wait, or the driver's thread does for it. */
   private CallbackFlags.@Nullable Flag flag;
 
-  private @Nullable Runnable atRelease;
+  /** What follows when the stream goes on, with room for all there is. */
+  private final List<Runnable> atRelease = new ArrayList<>(2);
+
   private final AtomicInteger conditions = new AtomicInteger();
   private final AtomicBoolean released = new AtomicBoolean();
 
@@ -160,9 +162,9 @@ public final class Callback implements RunningCallback {
     }
   }
 
-  /** Has a step run when the stream goes on. */
+  /** Has a step run when the stream goes on; for who adds it, before it is queued. */
   public void whenReleased(Runnable step) {
-    atRelease = step;
+    atRelease.add(step);
   }
 
   /** Lets the stream go on. */
@@ -171,9 +173,7 @@ public final class Callback implements RunningCallback {
       if (flag != null) {
         flag.release();
       }
-      if (atRelease != null) {
-        atRelease.run();
-      }
+      atRelease.forEach(Runnable::run);
     }
   }
 

@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,8 +56,10 @@ public final class Callbacks {
   /** When that was. */
   private volatile long shutNanos;
 
-  /** The callback that a stream came to last, unless that has returned. */
-  private final ConcurrentHashMap<DriverStream, Callback> last = new ConcurrentHashMap<>();
+  private final CallbackTurns turns = new CallbackTurns();
+
+  /** Whether a thread asks the devices; it may wait in the driver, unlike the watcher. */
+  private final AtomicBoolean asking = new AtomicBoolean();
 
   public Callbacks(Session session) {
     this.session = session;
@@ -79,8 +82,7 @@ public final class Callbacks {
     try {
       watch();
       if (callback.holds()) {
-        frees.beginHold();
-        callback.whenReleased(frees::endHold);
+        beginHold(callback, gate);
       }
       queue(callback);
     } catch (RuntimeException | Error e) {
@@ -91,6 +93,18 @@ public final class Callbacks {
     }
     startIfReady(callback);
     return callback.done;
+  }
+
+  /** Waits outside of the driver until it may hold its stream, which its release ends. */
+  private void beginHold(Callback callback, Gate gate) {
+    DriverStream stream = callback.stream;
+    Runnable leave = () -> turns.leave(stream);
+    Runnable endHold = frees::endHold;
+    boolean inside = session.isInsideCallback();
+    turns.enter(stream, () -> inside || gate.isShut(), frees.patienceNanos());
+    callback.whenReleased(leave);
+    frees.beginHold();
+    callback.whenReleased(endHold);
   }
 
   private void queue(Callback callback) {
@@ -115,18 +129,7 @@ public final class Callbacks {
 
   private void startIfReady(Callback callback) {
     if (callback.isReady()) {
-      inTurn(callback, () -> startInTurn(callback));
-    }
-  }
-
-  /**
-   * Runs a step when the callback that its stream came to before has returned: two threads that add
-   * callbacks at once can have the stream come to both before it waits.
-   */
-  private void inTurn(Callback callback, Runnable step) {
-    Callback before = callback.holds() ? last.put(callback.stream, callback) : null;
-    if (before == null || !before.follow(step)) {
-      step.run();
+      turns.inTurn(callback, () -> startInTurn(callback));
     }
   }
 
@@ -134,20 +137,15 @@ public final class Callbacks {
     if (callback.begin()) {
       start(callback, null);
     } else {
-      returned(callback); // it was given up
+      turns.returned(callback); // it was given up
     }
-  }
-
-  private void returned(Callback callback) {
-    last.remove(callback.stream, callback);
-    callback.returned();
   }
 
   private void start(Callback callback, @Nullable RuntimeException failure) {
     Runnable run =
         () -> {
           try {
-            threads.run(callback, failure, () -> returned(callback));
+            threads.run(callback, failure, () -> turns.returned(callback));
             frees.freeLeftInGap();
           } finally {
             open.remove(callback);
@@ -206,12 +204,24 @@ public final class Callbacks {
     makeGap();
     if (isOverdue()) {
       cancel();
-    } else {
+    } else if (!open.isEmpty() && asking.compareAndSet(false, true)) {
+      try {
+        threads.execute(this::askAll);
+      } catch (RuntimeException | OutOfMemoryError e) { // out of threads
+        askAll();
+      }
+    }
+  }
+
+  private void askAll() {
+    try {
       open.stream()
           .filter(callback -> !callback.isBegun())
           .map(callback -> callback.stream.device)
           .distinct()
           .forEach(this::ask);
+    } finally {
+      asking.set(false);
     }
   }
 

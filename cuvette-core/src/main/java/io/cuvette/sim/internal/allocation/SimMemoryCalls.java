@@ -220,7 +220,7 @@ public final class SimMemoryCalls implements MemoryCalls {
 
   @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
-    return machine.call(
+    return machine.look(
         () -> {
           SimPlace place = machine.place("address", address, bytes);
           if (!(place.block() instanceof HostBlock)) {

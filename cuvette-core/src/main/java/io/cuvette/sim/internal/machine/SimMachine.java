@@ -88,7 +88,16 @@ public final class SimMachine implements LaunchQueue {
    * Runs the body of a driver call under the lock; a refusal becomes an exception with its name.
    */
   public <T> T call(Supplier<T> body, Supplier<String> name) {
-    enter(name);
+    return call(body, name, true);
+  }
+
+  /** The same for what is no call of a real driver, and so waits for no other thread's call. */
+  public <T> T look(Supplier<T> body, Supplier<String> name) {
+    return call(body, name, false);
+  }
+
+  private <T> T call(Supplier<T> body, Supplier<String> name, boolean waits) {
+    enter(name, waits);
     try {
       return body.get();
     } catch (SimRefusal e) {
@@ -101,7 +110,7 @@ public final class SimMachine implements LaunchQueue {
 
   /** The same for a call that gives a long, which need not be boxed. */
   public long callLong(LongSupplier body, Supplier<String> name) {
-    enter(name);
+    enter(name, true);
     try {
       return body.getAsLong();
     } catch (SimRefusal e) {
@@ -114,7 +123,7 @@ public final class SimMachine implements LaunchQueue {
 
   /** The same for a call that gives nothing. */
   public void run(Runnable body, Supplier<String> name) {
-    enter(name);
+    enter(name, true);
     try {
       body.run();
     } catch (SimRefusal e) {
@@ -125,7 +134,7 @@ public final class SimMachine implements LaunchQueue {
     }
   }
 
-  private void enter(Supplier<String> name) {
+  private void enter(Supplier<String> name, boolean waits) {
     calls.increment();
     if (scheduler.hostFunctions().isCurrentThread()) {
       throw new SimRefusal(CudaStatus.NOT_PERMITTED, "host functions must not call the driver")
@@ -137,7 +146,9 @@ public final class SimMachine implements LaunchQueue {
     }
     scheduler.hostFunctions().giveWay();
     scheduler.lock.lock();
-    scheduler.beginCall();
+    if (waits) {
+      scheduler.beginCall();
+    }
     if (closed) {
       scheduler.lock.unlock();
       throw new SimRefusal(CudaStatus.DEINITIALIZED, "the driver was closed").in(name.get());
