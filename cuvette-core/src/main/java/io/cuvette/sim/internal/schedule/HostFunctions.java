@@ -10,13 +10,12 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the host functions of a driver in the order they were queued, on one daemon thread that
- * lives while there are any. It also runs the work before them, so that they run even if no thread
- * waits. Guarded by the driver's lock, which is not held while a function runs.
+ * Runs the host functions of a driver in the order they were queued, on one daemon thread. It also
+ * runs the work before them, so that they run even if no thread waits. Guarded by the driver's
+ * lock, which is not held while a function runs.
  */
 public final class HostFunctions {
   // A program that queues a function and then waits should be the one that runs the work before it,
@@ -30,7 +29,7 @@ public final class HostFunctions {
   private static final int MOST_YIELDS = 100;
 
   private final SimScheduler scheduler;
-  private final Condition changed;
+  private final SimThread thread;
 
   /** The functions of each stream, oldest first. */
   private final Map<SimStream, ArrayDeque<Numbered>> queues = new HashMap<>();
@@ -40,7 +39,6 @@ public final class HostFunctions {
 
   private long added;
 
-  private volatile @Nullable Thread thread;
   private @Nullable SimOp running;
 
   /** Whether the function itself is running. */
@@ -53,13 +51,12 @@ public final class HostFunctions {
   private volatile boolean behind;
 
   private boolean hurry;
-  private boolean closed;
 
   private record Numbered(SimOp op, long number) {}
 
   public HostFunctions(SimScheduler scheduler) {
     this.scheduler = scheduler;
-    this.changed = scheduler.lock.newCondition();
+    this.thread = new SimThread(scheduler.lock, "cuvette-sim-host-functions", this::runAll);
   }
 
   public void add(SimOp op) {
@@ -70,23 +67,14 @@ public final class HostFunctions {
       byOldest.put(last.number, queue);
     }
     count(1);
-    if (thread == null) {
-      Thread started =
-          Thread.ofPlatform()
-              .daemon()
-              .name("cuvette-sim-host-functions")
-              .inheritInheritableThreadLocals(false)
-              .unstarted(this::loop);
-      started.start();
-      thread = started;
-    }
-    changed.signalAll();
+    thread.start();
+    thread.notice();
   }
 
   /** Notes that a thread waits. */
   public void hurry() {
     hurry = true;
-    changed.signalAll();
+    thread.notice();
   }
 
   public boolean isIdle() {
@@ -99,53 +87,37 @@ public final class HostFunctions {
   }
 
   public boolean isCurrentThread() {
-    return Thread.currentThread().equals(thread);
+    return thread.isCurrent();
   }
 
   /** Lets this thread have the lock if it is behind: among many that queue more it would starve. */
-  @SuppressWarnings("ThreadPriorityCheck")
-  public // it is only a hint
-  void giveWay() {
-    Thread starving = behind ? thread : null;
-    for (int i = 0; starving != null && i < MOST_YIELDS; i++) {
-      if (!scheduler.lock.hasQueuedThread(starving)) {
-        return;
-      }
+  @SuppressWarnings("ThreadPriorityCheck") // it is only a hint
+  public void giveWay() {
+    for (int i = 0; i < MOST_YIELDS && behind && thread.isHeldUp(); i++) {
       Thread.yield();
     }
   }
 
   /** Functions that did not start yet never will. */
   public void close() {
-    closed = true;
     queues.clear();
     byOldest.clear();
     count(-waiting);
-    changed.signalAll();
+    thread.close();
   }
 
-  private void loop() {
-    scheduler.lock.lock();
-    try {
-      while (awaitOne()) {
-        runOne();
-      }
-    } finally {
-      thread = null;
-      scheduler.lock.unlock();
+  private void runAll() {
+    while (awaitOne()) {
+      runOne();
     }
   }
 
   /** Waits for a function, and then a little more; false if there is none for long. */
   private boolean awaitOne() {
     try {
-      long left = IDLE_NANOS;
-      while (queues.isEmpty() && !closed && left > 0) {
-        left = changed.awaitNanos(left);
-      }
-      left = queues.isEmpty() ? 0 : GRACE_NANOS;
-      while (!hurry && !behind && left > 0) {
-        left = changed.awaitNanos(left);
+      thread.rest(IDLE_NANOS, () -> !queues.isEmpty());
+      if (!queues.isEmpty()) {
+        thread.rest(GRACE_NANOS, () -> hurry || behind);
       }
     } catch (InterruptedException e) {
       // Only a function can have interrupted this thread, which is not how it ends.
@@ -209,10 +181,7 @@ public final class HostFunctions {
 
   private void awaitOutside() {
     try {
-      long left = SimScheduler.POLL_NANOS;
-      while (left > 0) {
-        left = changed.awaitNanos(left);
-      }
+      thread.rest(SimScheduler.POLL_NANOS);
     } catch (InterruptedException e) {
       // Only a function can have interrupted this thread: it looks again at once.
     }

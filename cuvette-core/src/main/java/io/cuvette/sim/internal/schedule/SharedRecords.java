@@ -4,8 +4,6 @@ import io.cuvette.sim.internal.queue.SimOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the work before the records that other processes can wait for, although no thread of this
@@ -18,49 +16,29 @@ public final class SharedRecords {
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final SimScheduler scheduler;
-  private final Condition changed;
+  private final SimThread thread;
   private final List<SimOp> pending = new ArrayList<>();
-  private @Nullable Thread thread;
-  private boolean closed;
 
   public SharedRecords(SimScheduler scheduler) {
     this.scheduler = scheduler;
-    this.changed = scheduler.lock.newCondition();
+    this.thread = new SimThread(scheduler.lock, "cuvette-sim-shared-records", this::runRecords);
   }
 
   public void add(SimOp record) {
     pending.add(record);
-    if (thread == null) {
-      Thread started =
-          Thread.ofPlatform()
-              .daemon()
-              .name("cuvette-sim-shared-records")
-              .inheritInheritableThreadLocals(false)
-              .unstarted(this::loop);
-      started.start();
-      thread = started;
-    }
-    changed.signalAll();
+    thread.start();
+    thread.notice();
   }
 
   public void close() {
-    closed = true;
-    changed.signalAll();
+    thread.close();
   }
 
-  private void loop() {
-    scheduler.lock.lock();
-    try {
-      while (awaitRecord()) {
-        if (!runSome()) {
-          changed.awaitNanos(SimScheduler.POLL_NANOS);
-        }
+  private void runRecords() throws InterruptedException {
+    while (awaitRecord()) {
+      if (!runSome()) {
+        thread.rest(SimScheduler.POLL_NANOS);
       }
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("nobody knows this thread", e);
-    } finally {
-      thread = null;
-      scheduler.lock.unlock();
     }
   }
 
@@ -68,15 +46,12 @@ public final class SharedRecords {
   private boolean awaitRecord() throws InterruptedException {
     pending.removeIf(SimOp::isDone);
     if (pending.isEmpty()) {
-      long left = IDLE_NANOS;
-      while (pending.isEmpty() && !closed && left > 0) {
-        left = changed.awaitNanos(left);
-      }
-      for (left = GRACE_NANOS; !pending.isEmpty() && !closed && left > 0; ) {
-        left = changed.awaitNanos(left);
+      thread.rest(IDLE_NANOS, () -> !pending.isEmpty());
+      if (!pending.isEmpty()) {
+        thread.rest(GRACE_NANOS);
       }
     }
-    return !pending.isEmpty() && !closed;
+    return !pending.isEmpty() && !thread.isClosed();
   }
 
   /** Whether a record is done now that was not. */

@@ -6,24 +6,19 @@ import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimQueue;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Fails a device whose shared queues stand still for long although nothing but their order holds
- * some of their work up: on a GPU that would be for ever. Looks on one daemon thread that lives
- * while there is work. Guarded by the driver's lock.
+ * some of their work up: on a GPU that would be for ever. Guarded by the driver's lock.
  */
 final class Standstill {
   /** So often nothing must have moved: a computer that slept is not taken for a device. */
   private static final int LOOKS = 16;
 
   private final SimScheduler scheduler;
-  private final Condition closing;
   private final boolean shared;
   private final int patienceMillis;
-  private @Nullable Thread thread;
-  private boolean closed;
+  private final SimThread thread;
 
   /** The number of operations queued and ended when there was something that could run. */
   private long moved;
@@ -32,51 +27,28 @@ final class Standstill {
 
   Standstill(SimScheduler scheduler, boolean shared, int patienceMillis) {
     this.scheduler = scheduler;
-    this.closing = scheduler.lock.newCondition();
     this.shared = shared;
     this.patienceMillis = patienceMillis;
+    this.thread = new SimThread(scheduler.lock, "cuvette-sim-standstill", this::lookWhilePending);
   }
 
   /** There is work that may come to a stand. */
   void watch() {
-    if (shared && thread == null && !closed) {
-      Thread started =
-          Thread.ofPlatform()
-              .daemon()
-              .name("cuvette-sim-standstill")
-              .inheritInheritableThreadLocals(false)
-              .unstarted(this::loop);
-      started.start();
-      thread = started;
+    if (shared) {
+      thread.start();
     }
   }
 
   void close() {
-    closed = true;
-    closing.signalAll();
+    thread.close();
   }
 
-  private void loop() {
-    scheduler.lock.lock();
-    try {
-      while (!closed && scheduler.isAnyPending()) {
-        rest();
-        if (!closed) {
-          look();
-        }
+  private void lookWhilePending() throws InterruptedException {
+    while (!thread.isClosed() && scheduler.isAnyPending()) {
+      thread.rest(TimeUnit.MILLISECONDS.toNanos(patienceMillis) / LOOKS);
+      if (!thread.isClosed()) {
+        look();
       }
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("nobody knows this thread", e);
-    } finally {
-      thread = null;
-      scheduler.lock.unlock();
-    }
-  }
-
-  private void rest() throws InterruptedException {
-    long left = TimeUnit.MILLISECONDS.toNanos(patienceMillis) / LOOKS;
-    while (!closed && left > 0) {
-      left = closing.awaitNanos(left);
     }
   }
 
