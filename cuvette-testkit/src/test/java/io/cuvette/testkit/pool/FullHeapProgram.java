@@ -246,7 +246,7 @@ final class FullHeapProgram {
 
   /** Takes all heap but a number of small pieces. */
   private void fill(int left) {
-    for (int size : new int[] {1 << 16, 1 << 10, 1 << 6}) {
+    for (int size : new int[] {1 << 16, 1 << 6}) { // each end of the heap costs full collections
       try {
         while (true) {
           heap.add(new byte[size]);

@@ -13,7 +13,9 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The kernels of {@code launches.cu} and {@code clusters.cu}, and what they do on the simulated
@@ -21,6 +23,8 @@ import java.util.Objects;
  */
 public final class TestKernels {
   private static final int BINS = 256;
+
+  private static final Map<String, byte[]> CODE = new ConcurrentHashMap<>();
 
   private static final List<SimulatedKernel> TWINS =
       List.of(
@@ -91,7 +95,12 @@ public final class TestKernels {
     return CudaModule.load(cuda, code("graphs.ptx"));
   }
 
+  /** The text of a library, read once: the matrix of races loads some thousands. */
   public static byte[] code(String name) {
+    return CODE.computeIfAbsent(name, TestKernels::read).clone();
+  }
+
+  private static byte[] read(String name) {
     try (InputStream text =
         Objects.requireNonNull(DriverKernelContract.class.getResourceAsStream(name))) {
       return text.readAllBytes();
