@@ -28,6 +28,9 @@ public final class HostFunctions {
 
   private static final int MOST_YIELDS = 100;
 
+  /** Each look for this thread among all that wait for the lock goes past perhaps thousands. */
+  private static final int YIELDS_PER_LOOK = 10;
+
   private final SimScheduler scheduler;
   private final SimThread thread;
 
@@ -93,7 +96,10 @@ public final class HostFunctions {
   /** Lets this thread have the lock if it is behind: among many that queue more it would starve. */
   @SuppressWarnings("ThreadPriorityCheck") // it is only a hint
   public void giveWay() {
-    for (int i = 0; i < MOST_YIELDS && behind && thread.isHeldUp(); i++) {
+    for (int i = 0; i < MOST_YIELDS && behind; i++) {
+      if (i % YIELDS_PER_LOOK == 0 && !thread.isHeldUp()) {
+        return;
+      }
       Thread.yield();
     }
   }
