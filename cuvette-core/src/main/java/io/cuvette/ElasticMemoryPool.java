@@ -10,13 +10,13 @@ import io.cuvette.internal.block.PlainExport;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
-import io.cuvette.internal.elastic.ElasticCensus;
 import io.cuvette.internal.elastic.ElasticDevicePool;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.PageExport;
 import io.cuvette.internal.paged.Paging;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.streamcache.CachedBlock;
 import java.lang.ref.Reference;
 import java.time.Duration;
@@ -291,7 +291,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    * @param device the device
    */
   public PageStats pages(CudaDevice device) {
-    ElasticCensus now = of(device).census();
+    HeapCensus now = of(device).census();
     return new PageStats(
         now.pageBytes,
         now.mappedBytes / now.pageBytes,
@@ -311,7 +311,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    * @param device the device
    */
   public Fragmentation fragmentation(CudaDevice device) {
-    ElasticCensus now = of(device).census();
+    HeapCensus now = of(device).census();
     return new Fragmentation(
         now.mappedBytes,
         now.releasableBytes,

@@ -1,5 +1,7 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.space.HeapCensus;
+
 /** What is in use of a heap. Not thread-safe. */
 final class ElasticBooks {
   long requestedBytes;
@@ -32,7 +34,7 @@ final class ElasticBooks {
     return peakUsedBytes;
   }
 
-  void write(ElasticCensus census) {
+  void write(HeapCensus census) {
     census.usedBytes = usedBytes;
     census.usedBlocks = usedBlocks;
     census.peakUsedBytes = peakUsedBytes;

@@ -15,6 +15,7 @@ import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.paged.Window;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.space.Growth;
+import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.space.Victim;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.BlockCache;
@@ -98,7 +99,8 @@ public final class ElasticDevicePool extends DevicePool {
   @Override
   protected @Nullable Face takeBeforeGrowth(Request request, int asks) {
     Face found = takeAfterOthers(request);
-    return found != null ? found : takeOfIdle(request, asks);
+    boolean isOver = found != null || heap.leavesApart(request.rounded());
+    return isOver ? found : takeOfIdle(request, asks);
   }
 
   @Override
@@ -184,6 +186,7 @@ public final class ElasticDevicePool extends DevicePool {
         throw e;
       }
       request.refusals().add(e);
+      heap.refused();
     } finally {
       if (block == null) {
         heap.abort(plan);
@@ -420,7 +423,7 @@ public final class ElasticDevicePool extends DevicePool {
   @Override
   public PoolStats stats() {
     settle();
-    ElasticCensus census = heap.count(caches);
+    HeapCensus census = heap.count(caches);
     long held = heldBytes();
     long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
     int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
@@ -448,9 +451,9 @@ public final class ElasticDevicePool extends DevicePool {
   }
 
   /** All numbers of the heap. */
-  public ElasticCensus census() {
+  public HeapCensus census() {
     settle();
-    ElasticCensus census = heap.count(caches);
+    HeapCensus census = heap.count(caches);
     census.pendingBytes = Math.min(pending.bytes(), census.usedBytes);
     return census;
   }

@@ -9,6 +9,7 @@ import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.pool.Cap;
 import io.cuvette.internal.pool.Slabs;
 import io.cuvette.internal.space.Growth;
+import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.space.Place;
 import io.cuvette.internal.space.Space;
 import io.cuvette.internal.space.Victim;
@@ -57,7 +58,7 @@ final class ElasticHeap {
     this.window = (Window) memory.block();
     this.held = held;
     this.moves = new Moves(held);
-    this.freed = new FreedBlocks(this::give, clock);
+    this.freed = new FreedBlocks(this::give, clock, books, cap, held);
     this.spaces = new Spaces(memory, smallBytes, window.pieces, clock);
   }
 
@@ -234,7 +235,17 @@ final class ElasticHeap {
   /** The same, with what the front of a cache has. */
   private void recall(ElasticCache cache) {
     catchUp();
-    freed.recall(cache);
+    boolean _ = freed.recall(cache);
+  }
+
+  /** Whether more is mapped for a block before what is free elsewhere is brought together. */
+  boolean leavesApart(long rounded) {
+    return locked(() -> freed.leavesApart(rounded) ? 1 : 0) != 0;
+  }
+
+  /** The driver has no more to map. */
+  void refused() {
+    long _ = locked(cap::refused);
   }
 
   /** The same with all fronts, so that all that is free is in sight. */
@@ -272,7 +283,8 @@ final class ElasticHeap {
     Space space = spaces.of(Spaces.kind(request.rounded()));
     lock.lock();
     try {
-      gather();
+      freed.giveFor(request.rounded());
+      moves.endLeft();
       Place place = over || cache.hasEnded() ? new Place() : space.place(units, cache.tag);
       if (!place.isFound()) {
         return null;
@@ -282,9 +294,8 @@ final class ElasticHeap {
       cache.live++;
       moves.begin();
       try {
-        plan.victims =
-            carveNow(
-                cap.toMove(bytes, requestedBytes() + request.bytes(), held), OptionalLong.empty());
+        long requested = freed.requestedBytes() + request.bytes();
+        plan.victims = carveNow(cap.toMove(bytes, requested, held), OptionalLong.empty());
         return plan;
       } catch (OutOfMemoryError e) {
         moves.abort(plan);
@@ -300,7 +311,7 @@ final class ElasticHeap {
     for (Victim victim = first; victim != null; victim = victim.next) {
       moves.begin();
       held.leaveForGood(victim.bytes);
-      cap.moved(victim.pieces, allocationsNow());
+      cap.moved(victim.pieces, freed.allocations());
     }
     return first;
   }
@@ -372,7 +383,7 @@ final class ElasticHeap {
       held.enterArena(plan.bytes);
       moves.end(plan);
       enter(cache, block[0], request.rounded());
-      cap.use(requestedBytes());
+      cap.use(freed.requestedBytes());
       block[0].opened();
       return buffer;
     } finally {
@@ -420,19 +431,16 @@ final class ElasticHeap {
   }
 
   /** The numbers of this moment. */
-  ElasticCensus count(Iterable<ElasticCache> caches) {
+  HeapCensus count(Iterable<ElasticCache> caches) {
     lock.lock();
     try {
       gather();
-      ElasticCensus census = new ElasticCensus();
+      HeapCensus census = new HeapCensus();
       spaces.count(census);
       for (ElasticCache cache : caches) {
         census.add(freeBytes(cache), cache.stream.isForGraphs());
       }
-      books.write(census);
-      census.requestedBytes = requestedBytes();
-      census.usedBlocks += freed.blocksBesideSlabs();
-      census.allocations = allocationsNow();
+      freed.count(census);
       census.pieces = window.pieces.count();
       census.pageBytes = window.paging().unit();
       census.movedPieces = cap.movedPieces();
@@ -443,15 +451,7 @@ final class ElasticHeap {
   }
 
   long allocations() {
-    return locked(this::allocationsNow);
-  }
-
-  private long allocationsNow() {
-    return books.allocations + freed.allocations();
-  }
-
-  private long requestedBytes() {
-    return books.requestedBytes + freed.requestedBytes();
+    return locked(freed::allocations);
   }
 
   long largestPiece() {

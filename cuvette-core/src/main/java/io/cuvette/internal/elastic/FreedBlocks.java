@@ -1,7 +1,10 @@
 package io.cuvette.internal.elastic;
 
 import io.cuvette.internal.lifetime.ReturnStack;
+import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.pool.Cap;
 import io.cuvette.internal.space.AgeList;
+import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.CoarseClock;
 import io.cuvette.internal.streamcache.FrontCache;
@@ -21,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 final class FreedBlocks {
   private final ObjLongConsumer<CachedBlock> giving;
   private final CoarseClock clock;
+  private final ElasticBooks books;
+  private final Cap cap;
+  private final Budget held;
   private final ReturnStack left = new ReturnStack();
 
   private @Nullable CachedBlock inHand;
@@ -33,10 +39,19 @@ final class FreedBlocks {
    * None.
    *
    * @param giving gives a block to its space, free since a time
+   * @param books of the heap's own blocks
    */
-  FreedBlocks(ObjLongConsumer<CachedBlock> giving, LongSupplier clock) {
+  FreedBlocks(
+      ObjLongConsumer<CachedBlock> giving,
+      LongSupplier clock,
+      ElasticBooks books,
+      Cap cap,
+      Budget held) {
     this.giving = giving;
     this.clock = new CoarseClock(clock);
+    this.books = books;
+    this.cap = cap;
+    this.held = held;
   }
 
   /** Leaves a block to be given later. */
@@ -81,22 +96,44 @@ final class FreedBlocks {
   void giveAll() {
     giveNow();
     for (ElasticCache each = first; each != null; each = each.nextWithFront) {
-      recall(each);
+      boolean _ = recall(each);
     }
   }
 
-  /** Gives what the front of a cache has. */
-  void recall(ElasticCache cache) {
+  /** Gives all for a block that is missing, unless what fronts have is left to them. */
+  void giveFor(long rounded) {
+    if (leavesApart(rounded)) {
+      giveNow();
+    } else {
+      giveAll();
+    }
+  }
+
+  /** Gives what the front of a cache has; false if that is nothing. */
+  boolean recall(ElasticCache cache) {
     FrontCache front = cache.front;
-    if (front != null) {
-      boolean _ = front.releaseAll();
-    }
+    return front != null && front.releaseAll();
   }
 
-  /** Gives what the front of a cache has for a block of a size; false if that is nothing. */
+  /**
+   * Has the front of a cache give what fits a block, else all; false if that is nothing, or is left
+   * to it.
+   */
   boolean recall(ElasticCache cache, long rounded) {
     FrontCache front = cache.front;
-    return front != null && front.release(rounded);
+    if (front == null || front.release(rounded)) {
+      return front != null;
+    }
+    boolean all = !leavesApart(rounded) && recall(cache);
+    if (all) {
+      cap.gathered(allocations());
+    }
+    return all;
+  }
+
+  /** Whether more is mapped for a block before what is free elsewhere is brought together. */
+  boolean leavesApart(long rounded) {
+    return cap.leavesApart(rounded, this::requestedBytes, held);
   }
 
   /** Whether some cache has a front. */
@@ -142,19 +179,22 @@ final class FreedBlocks {
     }
   }
 
-  /** What was asked for of the blocks in use that fronts gave out. */
+  /** What was asked for of the blocks in use, with those that fronts gave out. */
   long requestedBytes() {
-    return sum(FrontCache::requestedBytes);
+    return books.requestedBytes + sum(FrontCache::requestedBytes);
   }
 
-  /** How many blocks fronts gave out. */
+  /** How many blocks were given out, also by fronts. */
   long allocations() {
-    return sum(FrontCache::allocations);
+    return books.allocations + sum(FrontCache::allocations);
   }
 
-  /** How many more blocks in use fronts have than slabs. */
-  int blocksBesideSlabs() {
-    return (int) sum(FrontCache::blocksBesideSlabs);
+  /** Adds what is in use, here and of the heap. */
+  void count(HeapCensus census) {
+    books.write(census);
+    census.requestedBytes = requestedBytes();
+    census.usedBlocks += (int) sum(FrontCache::blocksBesideSlabs);
+    census.allocations = allocations();
   }
 
   private long sum(ToLongFunction<FrontCache> number) {

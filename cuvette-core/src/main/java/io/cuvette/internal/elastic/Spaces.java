@@ -1,6 +1,7 @@
 package io.cuvette.internal.elastic;
 
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.space.Pieces;
 import io.cuvette.internal.space.Space;
 import io.cuvette.internal.space.Victim;
@@ -91,7 +92,7 @@ final class Spaces {
     return Victim.carve(all, wantedBytes, idleNanos);
   }
 
-  void count(ElasticCensus census) {
+  void count(HeapCensus census) {
     for (Space space : all) {
       census.add(space);
     }

@@ -116,7 +116,7 @@ public final class Slabs {
 
   /** Whether so many free bytes are little more than a block has. */
   public static boolean isClose(long freeBytes, long bytes) {
-    return freeBytes <= bytes + bytes / 4;
+    return freeBytes <= 2 * bytes;
   }
 
   /** Size of the smallest free part of at least so many bytes; 0 if there is none. */

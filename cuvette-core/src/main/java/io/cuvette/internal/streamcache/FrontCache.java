@@ -67,8 +67,7 @@ public final class FrontCache {
 
   /**
    * Gives the cache a free block of at least so many bytes that is little larger, if a stripe has
-   * one, else the smallest; if there is none, all that is free. False if that is nothing. Under the
-   * lock of the cache.
+   * one, else the smallest; false if there is none. Under the lock of the cache.
    */
   public boolean release(long blockBytes) {
     int kind = kind(blockBytes);
@@ -83,7 +82,7 @@ public final class FrontCache {
         least = bytes;
       }
     }
-    return (best != null && best.release(kind, blockBytes)) || releaseAll();
+    return best != null && best.release(kind, blockBytes);
   }
 
   /**

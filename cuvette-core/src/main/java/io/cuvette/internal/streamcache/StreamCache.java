@@ -104,7 +104,9 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
       drainRemote();
       int block = blocks.find(rounded);
       FrontCache cache = front;
-      if (block == BlockArena.NONE && cache != null && cache.release(rounded)) {
+      if (block == BlockArena.NONE
+          && cache != null
+          && (cache.release(rounded) || cache.releaseAll())) {
         block = blocks.find(rounded);
       }
       if (block == BlockArena.NONE || stripe == null) {

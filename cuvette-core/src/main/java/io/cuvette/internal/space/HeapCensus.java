@@ -1,9 +1,7 @@
-package io.cuvette.internal.elastic;
-
-import io.cuvette.internal.space.Space;
+package io.cuvette.internal.space;
 
 /** The numbers of a heap at one moment. Confined to the counting thread. */
-public final class ElasticCensus {
+public final class HeapCensus {
   public long usedBytes;
   public long requestedBytes;
   public long peakUsedBytes;
@@ -29,7 +27,7 @@ public final class ElasticCensus {
   public long pageBytes;
   public long movedPieces;
 
-  void add(Space space) {
+  public void add(Space space) {
     freeRuns += space.freeRuns();
     largestFreeBytes = Math.max(largestFreeBytes, space.largestFree() << Space.UNIT_SHIFT);
     releasableBytes += space.releasableUnits() << Space.UNIT_SHIFT;
@@ -37,7 +35,7 @@ public final class ElasticCensus {
     doneBytes += space.freeUnits(Space.DONE) << Space.UNIT_SHIFT;
   }
 
-  void add(long freeBytes, boolean isForGraphs) {
+  public void add(long freeBytes, boolean isForGraphs) {
     orderedBytes += freeBytes;
     graphBytes += isForGraphs ? freeBytes : 0;
   }
