@@ -212,6 +212,31 @@ class FrontCacheTest {
     assertThat(front.release(512)).isFalse();
   }
 
+  private void giveOnAnotherThread(CachedBlock block) {
+    Thread thread = Thread.ofPlatform().start(() -> give(block));
+    Await.until(() -> !thread.isAlive());
+  }
+
+  /** It would have to fetch what the stripe's thread works on. */
+  @Test
+  void blockClosedByAnotherThread_isThereForTheNextMiss_andCountsAsFree() {
+    CachedBlock first = take(stripe, 3 * MIB);
+    CachedBlock second = take(stripe, 5 * MIB);
+    long used = arena.usedBytes();
+    giveOnAnotherThread(first);
+    assertThat(kept(stripe.take(3 * MIB, 3 * MIB, stream.core())).address).isEqualTo(first.address);
+    giveOnAnotherThread(second);
+    assertThat(front.requestedBytes()).isEqualTo(3 * MIB);
+    CachedBlock third = kept(stripe.take(5 * MIB, 5 * MIB, stream.core()));
+    giveOnAnotherThread(third);
+    assertThat(front.release(4 * MIB)).isTrue();
+    assertThat(arena.usedBytes()).isEqualTo(used - 5 * MIB);
+    CachedBlock fourth = take(stripe, MIB);
+    giveOnAnotherThread(fourth);
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(arena.usedBytes()).isEqualTo(3 * MIB);
+  }
+
   @Test
   void takenBlock_isInUse_andAmongTheOpenObjects() {
     int open = cuda.openObjects().size();

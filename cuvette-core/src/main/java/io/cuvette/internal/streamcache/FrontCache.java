@@ -4,6 +4,7 @@ import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.base.Spread;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.lifetime.ReturnStack;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pool.Slabs;
 import java.util.ArrayList;
@@ -134,6 +135,9 @@ public final class FrontCache {
 
   /** The slabs of some threads. Thread-safe. */
   public static final class Stripe {
+    private static final int REQUESTED_BYTES = 32;
+    private static final int ALLOCATIONS = REQUESTED_BYTES + 1;
+
     private final SpinLock lock = new SpinLock();
     private final BlockCache of;
     private final CoarseClock clock;
@@ -142,8 +146,15 @@ public final class FrontCache {
     private final Slabs[] slabs;
 
     private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
-    private long requestedBytes;
-    private long allocations;
+
+    /** What others than the last taker closed, to whom what is here would have to be brought. */
+    private final ReturnStack left = new ReturnStack();
+
+    /** The thread that took last. */
+    private volatile long taker;
+
+    /** At the index of each; far from what others read of this object. */
+    private final long[] counts = new long[ALLOCATIONS + REQUESTED_BYTES];
 
     /** Whether the pool is torn down. */
     private boolean over;
@@ -160,15 +171,24 @@ public final class FrontCache {
      * @throws IllegalStateException if the pool was torn down by another thread
      */
     public @Nullable Face take(long blockBytes, long bytes, OpenStream stream) {
-      Slabs own = slabs[kind(blockBytes)];
+      long thread = Thread.currentThread().threadId();
+      if (taker != thread) {
+        taker = thread;
+      }
       lock.lock();
       try {
-        int part = own.find(blockBytes);
-        boolean suits = part != Slabs.NONE && own.suits(part, blockBytes);
-        return suits ? lend(part, blockBytes, bytes, stream) : null;
+        Face ready = takeNow(blockBytes, bytes, stream);
+        return ready != null || !takeIn() ? ready : takeNow(blockBytes, bytes, stream);
       } finally {
         lock.unlock();
       }
+    }
+
+    private @Nullable Face takeNow(long blockBytes, long bytes, OpenStream stream) {
+      Slabs own = slabs[kind(blockBytes)];
+      int part = own.find(blockBytes);
+      boolean suits = part != Slabs.NONE && own.suits(part, blockBytes);
+      return suits ? lend(part, blockBytes, bytes, stream) : null;
     }
 
     /**
@@ -194,6 +214,7 @@ public final class FrontCache {
       lock.lock();
       try {
         checkOpen();
+        boolean _ = takeIn();
         int part = own.find(blockBytes);
         if (part == Slabs.NONE || own.bytes(part) > freeBytes) {
           own.add(block, Math.min(freeBytes, most), chunk, address);
@@ -217,8 +238,8 @@ public final class FrontCache {
       lent.stripe = this;
       live[kind].put(part, lent);
       own.take(part, blockBytes);
-      requestedBytes += bytes;
-      allocations++;
+      counts[REQUESTED_BYTES] += bytes;
+      counts[ALLOCATIONS]++;
       lent.opened(); // last: what is listed is found when it is forgotten
       return buffer;
     }
@@ -229,23 +250,49 @@ public final class FrontCache {
       }
     }
 
-    /** Takes a block back. Changes nothing if the Java heap is full. */
+    /**
+     * Takes a block back, which another thread leaves. Changes nothing if the Java heap is full.
+     */
     public void give(CachedBlock block) {
-      int kind = kind(block.blockBytes());
+      if (Thread.currentThread().threadId() != taker) {
+        left.push(block);
+        return;
+      }
       lock.lock();
       try {
-        slabs[kind].give(block.block);
-        live[kind].put(block.block, null);
-        requestedBytes -= block.requestedBytes;
-        long _ = clock.now();
+        giveNow(block);
       } finally {
         lock.unlock();
       }
     }
 
+    private void giveNow(CachedBlock block) {
+      int kind = kind(block.blockBytes());
+      slabs[kind].give(block.block);
+      live[kind].put(block.block, null);
+      counts[REQUESTED_BYTES] -= block.requestedBytes;
+      long _ = clock.now();
+    }
+
+    /** Takes in what was left, as far as the Java heap allows; false if that is nothing. */
+    private boolean takeIn() {
+      CachedBlock list = (CachedBlock) left.takeAll();
+      for (CachedBlock block = list, next; block != null; block = next) {
+        next = (CachedBlock) block.next;
+        block.next = null;
+        try {
+          giveNow(block);
+        } catch (OutOfMemoryError e) {
+          left.push(block);
+        }
+      }
+      return list != null;
+    }
+
     private long bestFitBytes(int kind, long blockBytes) {
       lock.lock();
       try {
+        boolean _ = takeIn();
         return slabs[kind].bestFitBytes(blockBytes);
       } finally {
         lock.unlock();
@@ -264,6 +311,7 @@ public final class FrontCache {
     private boolean releaseAll() {
       lock.lock();
       try {
+        boolean _ = takeIn();
         boolean small = slabs[0].releaseAll(clock.last());
         return slabs[1].releaseAll(clock.last()) || small;
       } catch (OutOfMemoryError e) {
@@ -276,6 +324,7 @@ public final class FrontCache {
     private long endAll(List<CachedBlock> all) {
       lock.lock();
       try {
+        boolean _ = takeIn();
         over = true;
         for (LiveBlocks blocks : live) {
           blocks.forEach(all::add);
@@ -294,7 +343,8 @@ public final class FrontCache {
     private long requestedBytes() {
       lock.lock();
       try {
-        return requestedBytes;
+        boolean _ = takeIn();
+        return counts[REQUESTED_BYTES];
       } finally {
         lock.unlock();
       }
@@ -303,7 +353,7 @@ public final class FrontCache {
     private long allocations() {
       lock.lock();
       try {
-        return allocations;
+        return counts[ALLOCATIONS];
       } finally {
         lock.unlock();
       }
@@ -312,6 +362,7 @@ public final class FrontCache {
     private long blocksBesideSlabs() {
       lock.lock();
       try {
+        boolean _ = takeIn();
         return (long) slabs[0].blocksBeside() + slabs[1].blocksBeside();
       } finally {
         lock.unlock();
