@@ -40,6 +40,16 @@ public abstract class MarkedStream {
   /** Whether somebody else may have begun to capture it. */
   public abstract boolean isExposed();
 
+  /** The same, but for captures of this library: they do not begin while it asks. */
+  public abstract boolean isExposedToOthers();
+
+  /** Asks the driver whether it is idle; false if that could harm a capture. */
+  public final boolean isIdleNow() {
+    return !isExposedToOthers()
+        && ask(() ->
+            !isExposedToOthers() && session.driver().streams().streamQuery(device.id(), handle));
+  }
+
   /** Whether its end has begun. */
   public abstract boolean isClosing();
 

@@ -127,13 +127,18 @@ public final class WorkMarker implements Fence {
       return done;
     }
     try {
-      if (!done && (recordIfPossible() ? isReached() : isStreamOver())) {
+      if (!done && (isIdle() || (recordIfPossible() ? isReached() : isStreamOver()))) {
         finish();
       }
     } finally {
       asking.set(false);
     }
     return done;
+  }
+
+  /** Whether all is done before it could be recorded: an event would take a moment, even then. */
+  private boolean isIdle() {
+    return !recorded && !deviceWide && stream.isIdleNow();
   }
 
   /**

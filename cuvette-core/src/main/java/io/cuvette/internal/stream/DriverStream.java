@@ -265,6 +265,11 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return capturing.isPossible();
   }
 
+  @Override
+  public boolean isExposedToOthers() {
+    return capturing.isPossibleByOthers();
+  }
+
   /**
    * The capture that the stream takes part in; null if in none, or if it cannot be queried here.
    */
@@ -324,14 +329,12 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     if (isClosed()) {
       return isLastWorkDone();
     }
-    return isExposed()
-        ? mark.isReached()
-        : ask(() -> !isExposed() && session.driver().streams().streamQuery(device.id(), handle));
+    return isExposedToOthers() ? mark.isReached() : isIdleNow();
   }
 
   /** The same, but an idle stream has a moment to report it: for callers that do not poll. */
   public boolean isIdleSoon() {
-    boolean marked = isExposed() && !isClosed() && memoryOf == null;
+    boolean marked = isExposedToOthers() && !isClosed() && memoryOf == null;
     return marked ? mark.isReachedSoon() : isIdle();
   }
 

@@ -63,6 +63,11 @@ public final class StreamCapture {
     return toAll.isPossible();
   }
 
+  /** The same, but for captures that the library begins: none begins through {@link #alone}. */
+  boolean isPossibleByOthers() {
+    return toOthers.isPossible();
+  }
+
   /** From now on the library may capture it, for who holds the stream once. */
   public void expose() {
     toAll.begin(1);

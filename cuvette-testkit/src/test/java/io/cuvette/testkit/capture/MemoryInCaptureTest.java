@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolStats;
@@ -104,6 +105,24 @@ class MemoryInCaptureTest {
     graph.close();
     Graph.awaitGone(pool, stream);
     assertThat(pool.stats().releasableBytes()).isEqualTo(4 * BYTES);
+  }
+
+  /** Its stream captures when it is closed, and cannot be asked for its work before that ends. */
+  @CudaTest(seeds = 12)
+  void blockThatWasClosedInALaterCapture_isBack_onceAllWorkWasWaitedFor(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer[] block = new Buffer[1];
+    CudaGraph first =
+        stream.capture(() -> {
+          block[0] = pool.allocate(BYTES, stream);
+          block[0].fill((byte) 1, stream);
+        });
+    CudaGraph second = stream.capture(() -> block[0].close());
+    first.close();
+    second.close();
+    stream.synchronize();
+    assertThat(pool.stats().pendingBytes()).isZero();
+    assertThat(pool.freeAllBlocks()).isEqualTo(BYTES);
   }
 
   /** The chain of steps would be garbage if a step's memory were another's at the wrong time. */
