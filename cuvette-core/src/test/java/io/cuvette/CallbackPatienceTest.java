@@ -3,6 +3,12 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.instrument.ForwardingDevices;
+import io.cuvette.instrument.ForwardingDriver;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -84,6 +90,51 @@ class CallbackPatienceTest {
     stream.synchronize();
     pool.allocate(1 << 20, stream).close();
     cuda.close();
+  }
+
+  /** Only a query finds it, for the driver does not call back then. */
+  @Test
+  void deviceThatFailsLongAfterACallbackWasAdded_failsItAllTheSame() throws Exception {
+    cuda.close();
+    CountDownLatch asked = new CountDownLatch(1);
+    Cuda watched =
+        Cuda.open(CudaOptions.simulated().withDecorator(driver -> noting(driver, asked)));
+    CudaStream stream = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CudaStream breaking = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CompletableFuture<Void> running = stream.addCallback(() -> await(never));
+    CompletableFuture<Void> behind = stream.addCallback(() -> {});
+    await(asked); // when all was well
+    watched
+        .driver()
+        .streams()
+        .launchHostFunc(
+            0,
+            breaking.handle(),
+            () -> {
+              throw new IllegalStateException("breaks the device");
+            });
+    assertThatThrownBy(() -> await(behind)).hasCauseInstanceOf(CudaException.class);
+    never.countDown();
+    await(running);
+    assertThatThrownBy(watched::close).isInstanceOf(CudaException.class);
+  }
+
+  private static CudaDriver noting(CudaDriver driver, CountDownLatch asked) {
+    DeviceCalls devices =
+        new ForwardingDevices(driver.devices()) {
+          @Override
+          public MemoryInfo memGetInfo(int device) {
+            MemoryInfo info = super.memGetInfo(device);
+            asked.countDown();
+            return info;
+          }
+        };
+    return new ForwardingDriver(driver) {
+      @Override
+      public DeviceCalls devices() {
+        return devices;
+      }
+    };
   }
 
   private static void await(CompletableFuture<Void> future) throws Exception {

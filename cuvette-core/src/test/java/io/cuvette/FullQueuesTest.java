@@ -52,12 +52,15 @@ class FullQueuesTest {
   void callbacksThatCallTheDriver_areNotKeptOutByThreadsThatAddMore(
       int queues, int threads, int streams) throws Exception {
     open("queues=%d,queueLength=64".formatted(queues), 10_000);
-    List<CudaStream> all = IntStream.range(0, streams).mapToObj(_ -> stream()).toList();
+    addManyThatCallTheDriver(threads, IntStream.range(0, streams).mapToObj(_ -> stream()).toList());
+  }
+
+  private void addManyThatCallTheDriver(int threads, List<CudaStream> streams) throws Exception {
     AtomicInteger ran = new AtomicInteger();
     List<Throwable> failures = new CopyOnWriteArrayList<>();
     List<Thread> adding = new ArrayList<>();
-    for (int i = 0; i < threads * streams; i++) {
-      CudaStream stream = all.get(i % streams);
+    for (int i = 0; i < threads * streams.size(); i++) {
+      CudaStream stream = streams.get(i % streams.size());
       Runnable callback =
           () -> {
             MemoryResource.direct().allocate(64, stream).close();
@@ -75,9 +78,9 @@ class FullQueuesTest {
     for (Thread thread : adding) {
       thread.join();
     }
-    all.forEach(CudaStream::synchronize);
+    streams.forEach(CudaStream::synchronize);
     assertThat(failures).isEmpty();
-    assertThat(ran).hasValue(threads * streams * MANY);
+    assertThat(ran).hasValue(threads * streams.size() * MANY);
   }
 
   /** To look at page-locked memory is no call of the driver. */
@@ -102,20 +105,23 @@ class FullQueuesTest {
     assertThat(seen).isEqualTo(expected);
   }
 
+  /** If each of them were waited for it would take too long. */
   @Test
-  void callbackThatWaitsForTheThreadThatAddsMore_isWaitedForOnce() {
-    open("queues=0", 200);
+  void callbackThatWaitsForTheThreadThatAddsMore_isWaitedForOnce_andTheNextAgain()
+      throws Exception {
+    open("queues=1,queueLength=512", 500);
     CudaStream stream = stream();
     CountDownLatch added = new CountDownLatch(1);
     List<Integer> seen = new ArrayList<>();
     stream.addCallback(() -> await(added));
-    for (int i = 0; i < MANY; i++) { // at 200 ms each it would take too long
+    for (int i = 0; i < MANY; i++) {
       int number = i;
       stream.addCallback(() -> seen.add(number));
     }
     added.countDown();
     stream.synchronize();
     assertThat(seen).hasSize(MANY).isSorted();
+    addManyThatCallTheDriver(4, List.of(stream)); // what does not wait would fill the queue
   }
 
   @Test
@@ -136,7 +142,7 @@ class FullQueuesTest {
   /** That program stands still on a GPU: its queue is full of other work than callbacks. */
   @Test
   void closingTheCuda_endsAStandstill() throws Exception {
-    open("queues=1,queueLength=8,queuePatience=86400000", 200);
+    open("queues=1,queueLength=8,queuePatience=86400000", 2_000); // the watcher looks meanwhile
     CudaStream stream = stream();
     Buffer buffer = cuda.allocate(64, stream);
     CountDownLatch filled = new CountDownLatch(1);
@@ -145,6 +151,7 @@ class FullQueuesTest {
           await(filled);
           MemoryResource.direct().allocate(64, stream).close();
         });
+    CompletableFuture<Void> behind = stream.addCallback(() -> {}); // for it the devices are asked
     List<Throwable> seen = new CopyOnWriteArrayList<>();
     Thread filling =
         Thread.ofPlatform()
@@ -161,6 +168,7 @@ class FullQueuesTest {
     cuda.close();
     filling.join();
     assertThat(held).isDone();
+    assertThat(behind).isDone();
     assertThat(seen).hasSize(1).hasOnlyElementsOfType(IllegalStateException.class);
   }
 

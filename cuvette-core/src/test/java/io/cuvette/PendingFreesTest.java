@@ -157,6 +157,30 @@ class PendingFreesTest {
   }
 
   @Test
+  void await_waitsForWhatHasAnEventOfItsOwn() {
+    CachedBlock block = used(one);
+    pending.free(block, null);
+    checkPending(1);
+    pending.await();
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  @Test
+  void oneLook_asksAboutSoManyStreamsAtMost_andTheNextAboutOthers() {
+    CachedBlock first = used(one);
+    CachedBlock second = used(two);
+    pending.free(first, home.state);
+    pending.free(second, home.state);
+    assertThat(pending.poll(1)).isEqualTo(1);
+    driver.finish(one);
+    driver.finish(two);
+    assertThat(pending.poll(1)).isEqualTo(1);
+    assertThat(pending.poll(1)).isEqualTo(1);
+    assertThat(given).containsExactlyInAnyOrder(first, second);
+  }
+
+  @Test
   void awaitOneByOne_endsWithTheFirstThatHelps() {
     CachedBlock first = used(one);
     CachedBlock second = used(two);
