@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is kept ready for threads that meet, one by one and in the numbers. */
 @Timeout(60)
@@ -170,6 +172,7 @@ class FrontCacheTest {
     assertThat(kept(takeFromArena(stripe, MIB)).address)
         .as("smaller than what the arena has")
         .isEqualTo(between.address);
+    assertThat(arena.usedBytes()).as("no slab was taken for that").isEqualTo(8 * MIB);
   }
 
   @Test
@@ -212,6 +215,19 @@ class FrontCacheTest {
     assertThat(front.release(512)).isFalse();
   }
 
+  @Test
+  void wantedBlock_isTheClosest_whicheverStripeIsLookedAtFirst() {
+    FrontCache.Stripe other = otherStripe();
+    CachedBlock close = take(stripe, 3 * MIB);
+    CachedBlock _ = take(stripe, 5 * MIB);
+    CachedBlock far = take(other, 4 * MIB);
+    CachedBlock _ = take(other, 4 * MIB);
+    give(close);
+    give(far);
+    assertThat(front.release(MIB)).isTrue();
+    assertThat(arena.address(arena.find(MIB))).isEqualTo(close.address);
+  }
+
   private void giveOnAnotherThread(CachedBlock block) {
     Thread thread = Thread.ofPlatform().start(() -> give(block));
     Await.until(() -> !thread.isAlive());
@@ -238,12 +254,28 @@ class FrontCacheTest {
   }
 
   @Test
+  void blockClosedByAnotherThread_isNotInUse_andServesBeforeANewSlab() {
+    CachedBlock first = take(stripe, 4 * MIB);
+    CachedBlock second = take(stripe, 4 * MIB);
+    giveOnAnotherThread(first);
+    assertThat(front.blocksBesideSlabs() + arena.usedBlocks()).isEqualTo(1);
+    CachedBlock third = kept(stripe.take(4 * MIB, 4 * MIB, stream.core()));
+    giveOnAnotherThread(third);
+    CachedBlock fourth = kept(takeFromArena(stripe, MIB));
+    assertThat(fourth.address).isEqualTo(first.address);
+    assertThat(arena.usedBytes()).isEqualTo(8 * MIB);
+    giveOnAnotherThread(fourth);
+    assertThat(front.endAll()).containsExactly(second);
+  }
+
+  @Test
   void takenBlock_isInUse_andAmongTheOpenObjects() {
     int open = cuda.openObjects().size();
     CachedBlock taken = take(stripe, 512);
     assertThat(cuda.openObjects()).hasSize(open + 1);
     assertThat(taken.stripe).isSameAs(stripe);
-    assertThat(front.endAll()).containsExactly(taken);
+    give(take(stripe, 512));
+    assertThat(front.endAll()).as("of those in use").containsExactly(taken);
   }
 
   @Test
@@ -274,10 +306,11 @@ class FrontCacheTest {
     assertThat(front.allocations()).isEqualTo(1);
   }
 
-  @Test
-  void forgottenBlock_isFoundInAnyStripe_andOthersAreNot() {
-    CachedBlock first = take(otherStripe(), 512);
-    CachedBlock _ = take(otherStripe(), 512);
+  @ParameterizedTest
+  @ValueSource(longs = {512, 64 << 10})
+  void forgottenBlock_isFoundInAnyStripe_andOthersAreNot(long bytes) {
+    CachedBlock first = take(otherStripe(), bytes);
+    CachedBlock _ = take(otherStripe(), bytes);
     assertThat(front.hasForgotten()).isFalse();
     first.clear(); // as the collector does
     assertThat(front.hasForgotten()).isTrue();

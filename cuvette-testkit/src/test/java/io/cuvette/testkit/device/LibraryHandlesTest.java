@@ -112,6 +112,7 @@ class LibraryHandlesTest {
               "mathHandleSetWorkspace",
               "stream 0",
               "mathHandleSetWorkspace");
+      assertThat(cuda.defaultMemoryPool().usedBytes()).as("of one stream").isEqualTo(WORKSPACE);
     }
   }
 
@@ -323,6 +324,28 @@ class LibraryHandlesTest {
     long handle = device.cublasHandle();
     assertThat(device.cublasHandle()).isEqualTo(handle);
     assertThat(cuda.defaultMemoryPool().usedBytes()).isEqualTo(WORKSPACE);
+  }
+
+  /** The library knows the new stream then, and would go on working there. */
+  @Test
+  void handleThatWasBoundByHalf_isToldItsFormerStreamAgain() {
+    try (CudaStream one = device.createStream();
+        CudaStream two = device.createStream()) {
+      device.useCublas(one).close();
+      script.fail("mathHandleSetWorkspace", CudaStatus.UNKNOWN);
+      assertThatThrownBy(() -> device.useCublas(two)).isInstanceOf(CudaException.class);
+      script.unscript("mathHandleSetWorkspace");
+      assertThat(tellsWhen(() -> device.useCublas(one).close())).isTrue();
+      assertThat(simulator.liveMathHandles()).isOne();
+    }
+  }
+
+  @Test
+  void handleThatCannotBeCreated_isNotDestroyedAtTheEnd() {
+    script.fail("mathHandleCreate", CudaStatus.UNKNOWN, 1);
+    assertThatThrownBy(device::cublasHandle).isInstanceOf(CudaException.class);
+    cuda.close();
+    assertThat(script.count("mathHandleDestroy")).isZero();
   }
 
   @Test
