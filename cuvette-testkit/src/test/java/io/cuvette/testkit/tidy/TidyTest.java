@@ -80,8 +80,12 @@ class TidyTest {
         .containsAll(modules)
         .hasSize(modules.size() + 1);
     String checkstyle = files.getOrDefault("build/checkstyle/pom.xml", "");
-    assertThat(found(checkstyle, "<sourceDirectory>.*/(build|cuvette-[a-z]+(?=/src))\\b.*<"))
+    List<String> sources =
+        found(checkstyle, "<sourceDirectory>.*/(build|cuvette-[a-z]+(?=/src))\\b.*<");
+    assertThat(sources)
         .startsWith("build")
+        .allSatisfy(
+            each -> assertThat(sources).filteredOn(each::equals).hasSize(2)) // for sizes, too
         .containsAll(modules);
   }
 
