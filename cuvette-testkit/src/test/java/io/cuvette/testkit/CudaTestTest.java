@@ -353,7 +353,11 @@ class CudaTestTest {
 
   private static TestExecutionSummary run(Class<?> suite) {
     LauncherDiscoveryRequest request =
-        LauncherDiscoveryRequestBuilder.request().selectors(selectClass(suite)).build();
+        LauncherDiscoveryRequestBuilder.request()
+            .selectors(selectClass(suite))
+            // Beside other tests nobody looks at the process; the command line's tests say they are.
+            .configurationParameter("junit.jupiter.execution.parallel.enabled", "false")
+            .build();
     SummaryGeneratingListener listener = new SummaryGeneratingListener();
     ASKED.set(true);
     try {
