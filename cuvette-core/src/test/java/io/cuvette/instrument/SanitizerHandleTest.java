@@ -3,7 +3,11 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MathLibrary;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import org.junit.jupiter.api.Test;
 
 class SanitizerHandleTest extends SanitizerTestBase {
@@ -103,5 +107,39 @@ class SanitizerHandleTest extends SanitizerTestBase {
             assertThat(leak.message()).contains("graph 0x%x is never freed".formatted(graph)));
     driver.graphs().graphDestroy(graph);
     assertThat(driver.leaks()).isEmpty();
+  }
+
+  @Test
+  void refusedDestruction_leavesTheHandleLive() {
+    Faults failing = Faults.at(tiny.driver, 1).only("eventDestroy");
+    SanitizerDriver above = SanitizerDriver.reporting(failing.driver(), reports::add);
+    long event = above.events().eventCreate(0, 2);
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> above.events().eventDestroy(0, event));
+    above.streams().streamWaitEvent(0, 0, event);
+    assertThat(above.leaks()).hasSize(1);
+    above.events().eventDestroy(0, event);
+
+    assertSilent();
+    assertThat(above.leaks()).isEmpty();
+  }
+
+  @Test
+  void handlesOfLibrariesAndOfMemory_areLeakedUnlessGivenBack() {
+    SanitizerDriver above =
+        SanitizerDriver.reporting(SimulatedDriver.open(SimulatedOptions.DEFAULTS), reports::add);
+    long library = above.math().mathHandleCreate(MathLibrary.CUBLAS, 0);
+    long memory = above.virtual().memCreate(2 << 20, AllocationProperties.ofDevice(0, 0));
+    assertThat(above.leaks())
+        .extracting(SanitizerReport::message)
+        .anyMatch(text -> text.contains("library handle 0x%x is never freed".formatted(library)))
+        .anyMatch(text -> text.contains("allocation handle 0x%x is never freed".formatted(memory)))
+        .hasSize(2);
+    above.math().mathHandleDestroy(MathLibrary.CUBLAS, 0, library);
+    above.virtual().memRelease(memory);
+    assertThat(above.leaks()).isEmpty();
+    above.close();
+
+    assertSilent();
   }
 }
