@@ -355,7 +355,7 @@ class CudaTestTest {
     LauncherDiscoveryRequest request =
         LauncherDiscoveryRequestBuilder.request()
             .selectors(selectClass(suite))
-            // Beside other tests nobody looks at the process; the command line's tests say they are.
+            // As those of the command line say: beside others, nobody looks at the process.
             .configurationParameter("junit.jupiter.execution.parallel.enabled", "false")
             .build();
     SummaryGeneratingListener listener = new SummaryGeneratingListener();
