@@ -164,7 +164,7 @@ public final class NodeBlock extends Block {
   private void orderBehindUses() {
     for (var use = uses(); use != null; use = use.next()) {
       if (!StreamOrder.follow(use.stream(), stream)) {
-        use.stream().await();
+        boolean _ = use.stream().await();
       }
     }
   }

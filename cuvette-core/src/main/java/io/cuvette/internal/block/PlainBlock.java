@@ -191,7 +191,7 @@ public final class PlainBlock extends Block {
       return;
     }
     for (var use = uses(); use != null; use = use.next()) {
-      use.stream().await();
+      boolean _ = use.stream().await();
     }
     if (by == By.USER) {
       give();

@@ -353,18 +353,15 @@ public final class CachingDevicePool extends DevicePool {
     pending.await();
     for (StreamCache arena : caches.all()) {
       if (arena.hasFree(1)) {
-        arena.stream.await();
+        arena.awaitFrees();
       }
     }
     awaitRoom(wantedBytes);
   }
 
   @Override
-  public List<DriverStream> busyStreams(long rounded) {
-    return caches.all().stream()
-        .filter(arena -> arena.hasFree(rounded))
-        .map(arena -> arena.stream)
-        .toList();
+  public List<StreamCache> busyCaches(long rounded) {
+    return caches.all().stream().filter(arena -> arena.hasFree(rounded)).toList();
   }
 
   @Override

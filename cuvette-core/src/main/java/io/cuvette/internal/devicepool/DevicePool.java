@@ -184,8 +184,8 @@ public abstract class DevicePool extends DeviceCache {
   /** The bytes that a stream could reuse at once. */
   protected abstract long freeBytesOf(BlockCache cache);
 
-  /** The streams of a block that is free and large enough, but for their work. */
-  public abstract List<DriverStream> busyStreams(long rounded);
+  /** What has a block that is free and large enough, but for the work of its stream. */
+  public abstract List<? extends BlockCache> busyCaches(long rounded);
 
   /**
    * Waits for the streams whose caches or uses hold cached memory back; for memory that other

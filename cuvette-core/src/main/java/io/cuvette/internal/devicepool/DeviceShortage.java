@@ -6,7 +6,7 @@ import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.pool.Shortage;
-import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.Request;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -72,8 +72,8 @@ public final class DeviceShortage extends Shortage<Face> {
 
   @Override
   public @Nullable Face awaitOnce() {
-    for (DriverStream stream : devicePool.busyStreams(request.rounded())) {
-      stream.await();
+    for (BlockCache cache : devicePool.busyCaches(request.rounded())) {
+      cache.awaitFrees();
       Face found = search();
       if (found != null) {
         return found;

@@ -4,9 +4,9 @@ import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.streamcache.Fit;
 import io.cuvette.internal.streamcache.Request;
 import io.cuvette.internal.streamcache.StreamCache;
-import io.cuvette.internal.streamcache.StreamCache.Fit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -71,7 +71,7 @@ public final class OtherStreams {
     StreamCache from = first.arena();
     Fit fit = first;
     for (int i = 0; i < TRIES && fit != null && fit.bytes() <= most; i++) {
-      if (!from.stream.isIdleSoon()) {
+      if (!fit.isDone() && !from.stream.isIdleSoon()) {
         return null;
       }
       Face found = take(fit, request);

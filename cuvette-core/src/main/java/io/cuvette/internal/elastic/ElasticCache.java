@@ -90,6 +90,15 @@ final class ElasticCache extends BlockCache {
   }
 
   @Override
+  public void awaitFrees() {
+    ElasticHeap heap = devicePool.heap();
+    long until = heap.sequence();
+    if (stream.await()) {
+      heap.done(this, until);
+    }
+  }
+
+  @Override
   public void endIfEmpty() {
     if (isRetired()) {
       devicePool.endIfEmpty(this);

@@ -4,6 +4,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.block.Face;
@@ -36,6 +37,9 @@ import org.jspecify.annotations.Nullable;
 public final class ElasticDevicePool extends DevicePool {
   /** Nearly full leaves such a part; pieces are then no larger than that part of a hole. */
   private static final int FINE = 4;
+
+  /** How long other threads that map memory are waited for: some calls of the driver. */
+  private static final long MOVING_NANOS = 1_000_000_000;
 
   private final Memory memory;
   private final long deviceBytes;
@@ -363,7 +367,7 @@ public final class ElasticDevicePool extends DevicePool {
   @Override
   public void awaitClosed() {
     pending.await();
-    busyStreams(1).forEach(DriverStream::await);
+    busyCaches(1).forEach(ElasticCache::awaitFrees);
     settleClosed();
   }
 
@@ -394,17 +398,17 @@ public final class ElasticDevicePool extends DevicePool {
   // waiting
 
   @Override
-  public List<DriverStream> busyStreams(long rounded) {
-    return caches.stream()
-        .filter(cache -> heap.freeBytesOf(cache) > 0)
-        .map(cache -> cache.stream)
-        .toList();
+  public List<ElasticCache> busyCaches(long rounded) {
+    return caches.stream().filter(cache -> heap.freeBytesOf(cache) > 0).toList();
   }
 
   @Override
   public void awaitOthers(long wantedBytes) {
     pending.await();
-    busyStreams(1).forEach(DriverStream::await);
+    busyCaches(1).forEach(ElasticCache::awaitFrees);
+    if (!pool.session().isInsideCallback()) { // else a hook may wait for the callback
+      boolean _ = Await.until(heap::isStill, MOVING_NANOS);
+    }
     awaitRoom(wantedBytes);
   }
 

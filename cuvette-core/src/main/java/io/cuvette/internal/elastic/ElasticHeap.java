@@ -208,7 +208,7 @@ final class ElasticHeap {
 
   void giveOrLeave(CachedBlock block) {
     if (block.stripe != null) {
-      giveToStripe(block);
+      freed.giveToStripe(block);
     } else if (lock.tryLock()) {
       try {
         freed.hold(block);
@@ -216,12 +216,6 @@ final class ElasticHeap {
         lock.unlock();
       }
     } else {
-      freed.leave(block);
-    }
-  }
-
-  private void giveToStripe(CachedBlock block) {
-    if (!block.giveToStripe()) {
       freed.leave(block);
     }
   }
@@ -261,7 +255,7 @@ final class ElasticHeap {
     }
     ElasticCache cache = (ElasticCache) block.arena;
     if (block.stripe != null) {
-      giveToStripe(block);
+      freed.giveToStripe(block);
       return;
     }
     long rounded = block.blockBytes();
@@ -424,6 +418,11 @@ final class ElasticHeap {
       return over ? 1 : 0;
     })
         != 0;
+  }
+
+  /** Whether no thread maps or moves memory, of which a part may be left over. */
+  boolean isStill() {
+    return locked(() -> moves.isNone() ? 1 : 0) != 0;
   }
 
   boolean isOver() {

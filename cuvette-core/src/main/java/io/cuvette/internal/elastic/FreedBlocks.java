@@ -54,6 +54,13 @@ final class FreedBlocks {
     this.held = held;
   }
 
+  /** Gives a block to its stripe, or leaves it. */
+  void giveToStripe(CachedBlock block) {
+    if (!block.giveToStripe()) {
+      leave(block);
+    }
+  }
+
   /** Leaves a block to be given later. */
   void leave(CachedBlock block) {
     left.push(block);

@@ -64,7 +64,7 @@ public final class FreeingStreams {
   public void await(Device device) {
     for (DriverStream stream : streams) {
       if (stream.device.equals(device)) {
-        stream.await();
+        boolean _ = stream.await();
         boolean _ = isSettled(stream); // so that the driver notices
       }
     }

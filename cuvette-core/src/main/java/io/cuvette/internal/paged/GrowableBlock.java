@@ -312,7 +312,7 @@ public final class GrowableBlock extends Block {
       return;
     }
     for (var use = uses(); use != null; use = use.next()) {
-      use.stream().await();
+      boolean _ = use.stream().await();
     }
     if (isWorkDone()) {
       session.gate().run(this::give);

@@ -376,17 +376,24 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return marker;
   }
 
-  /** Waits for the work queued so far. */
-  public void await() {
+  /**
+   * Waits for the work queued so far.
+   *
+   * @return false if it may not be done: it cannot be waited for here, or during a capture
+   */
+  public boolean await() {
     WorkMarker marker = memoryOf == null ? marker() : null;
-    if (marker != null) {
-      try {
-        marker.await();
-      } catch (RuntimeException e) {
+    if (marker == null) {
+      return memoryOf == null;
+    }
+    try {
+      marker.await();
+    } finally {
+      if (!marker.isDone()) {
         streams.ended().add(marker); // nobody else has it
-        throw e;
       }
     }
+    return marker.isDone();
   }
 
   @Override

@@ -50,6 +50,9 @@ public abstract class BlockCache {
   /** Gives a block back that may be used again in order of the stream; never waits. */
   public abstract void giveOrLeave(CachedBlock block);
 
+  /** Waits for the work before what is free here: whatever follows, that may be used elsewhere. */
+  public abstract void awaitFrees();
+
   /** Releases what is free if the pool is closed, which had to leave it while graphs used it. */
   public final void releaseIfClosed() {
     if (of.isClosed()) {

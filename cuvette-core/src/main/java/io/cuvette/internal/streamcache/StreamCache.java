@@ -45,6 +45,9 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
   /** How often memory became free here: as long as that does not change, none did. */
   private long frees;
 
+  /** How often that was when the stream was waited for. */
+  private long doneFrees;
+
   /** The stream's, which numbers its work. */
   private final StreamClock work;
 
@@ -191,24 +194,13 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
     }
   }
 
-  /**
-   * The smallest free block of an arena that fits, how often memory was freed there so far, and
-   * what its stream's clock showed at the last time.
-   */
-  public record Fit(StreamCache arena, long bytes, long frees, long freedAt) {
-    /** Whether all that used what was free then comes before what a stream does. */
-    public boolean isBefore(StreamClock other) {
-      return freedAt != 0 && other.isAfter(arena.stream.clock, StreamClock.NOT_NOTED, freedAt);
-    }
-  }
-
   /** The smallest free block of at least {@code rounded} bytes; null if there is none. */
   public @Nullable Fit fit(long rounded) {
     lock.lock();
     try {
       gather();
       long bytes = blocks.bestFitBytes(rounded);
-      return bytes == 0 ? null : new Fit(this, bytes, frees, freedAt);
+      return bytes == 0 ? null : new Fit(this, bytes, frees, freedAt, frees == doneFrees);
     } finally {
       lock.unlock();
     }
@@ -224,7 +216,7 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
     lock.lock();
     try {
       gather();
-      int whole = frees == fit.frees && !over ? blocks.findWhole(rounded) : BlockArena.NONE;
+      int whole = frees == fit.frees() && !over ? blocks.findWhole(rounded) : BlockArena.NONE;
       long most = isRetired() ? blocks.bestFitBytes(rounded) : rounded;
       if (whole == BlockArena.NONE || blocks.bytes(whole) > most) {
         return BlockArena.NONE;
@@ -244,7 +236,7 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
     lock.lock();
     try {
       gather();
-      int block = frees == fit.frees ? blocks.find(other.rounded()) : BlockArena.NONE;
+      int block = frees == fit.frees() ? blocks.find(other.rounded()) : BlockArena.NONE;
       return block == BlockArena.NONE
           ? null
           : lend(block, other.bytes(), other.rounded(), other.stream());
@@ -253,14 +245,28 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
     }
   }
 
-  /** The number of the chunk of a block in hand. */
-  public int chunk(int inHand) {
+  @Override
+  public void awaitFrees() {
+    long before;
     lock.lock();
     try {
-      return blocks.chunk(inHand);
+      gather();
+      before = frees;
     } finally {
       lock.unlock();
     }
+    boolean isDone = stream.await();
+    lock.lock();
+    doneFrees = isDone ? Math.max(doneFrees, before) : doneFrees;
+    lock.unlock();
+  }
+
+  /** The number of the chunk of a block in hand. */
+  public int chunk(int inHand) {
+    lock.lock();
+    int chunk = blocks.chunk(inHand);
+    lock.unlock();
+    return chunk;
   }
 
   /** A chunk in hand is elsewhere now, or will be freed. */
@@ -325,11 +331,9 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
   /** The free bytes, of which whole chunks can be released. */
   public long cachedBytes() {
     lock.lock();
-    try {
-      return stream.isForGraphs() ? 0 : blocks.freeBytes();
-    } finally {
-      lock.unlock();
-    }
+    long free = blocks.freeBytes();
+    lock.unlock();
+    return stream.isForGraphs() ? 0 : free;
   }
 
   @Override
@@ -475,11 +479,8 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
 
   public void resetPeak() {
     lock.lock();
-    try {
-      peakUsedBytes = blocks.usedBytes();
-    } finally {
-      lock.unlock();
-    }
+    peakUsedBytes = blocks.usedBytes();
+    lock.unlock();
   }
 
   /** Lets nothing in or out until {@link #resume}, and gives the bytes that it has. */
