@@ -356,7 +356,7 @@ public final class CachingDevicePool extends DevicePool {
         arena.awaitFrees();
       }
     }
-    awaitRoom(wantedBytes);
+    awaitRoom(wantedBytes, () -> true);
   }
 
   @Override

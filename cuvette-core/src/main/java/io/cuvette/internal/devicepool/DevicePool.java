@@ -20,6 +20,7 @@ import io.cuvette.internal.streamcache.Request;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -194,9 +195,9 @@ public abstract class DevicePool extends DeviceCache {
   public abstract void awaitOthers(long wantedBytes);
 
   /** The last two of these. */
-  protected final void awaitRoom(long wantedBytes) {
+  protected final void awaitRoom(long wantedBytes, BooleanSupplier isStill) {
     if (!pool.session().isInsideCallback()) { // else they may wait for the callback
-      held.awaitRoom(wantedBytes);
+      held.awaitRoom(wantedBytes, isStill);
     }
     if (wantedBytes <= held.room()) {
       pool.streams().relief().awaitFrees(device);

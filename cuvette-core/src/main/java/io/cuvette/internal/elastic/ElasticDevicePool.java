@@ -4,7 +4,6 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.block.Face;
@@ -37,9 +36,6 @@ import org.jspecify.annotations.Nullable;
 public final class ElasticDevicePool extends DevicePool {
   /** Nearly full leaves such a part; pieces are then no larger than that part of a hole. */
   private static final int FINE = 4;
-
-  /** How long other threads that map memory are waited for: some calls of the driver. */
-  private static final long MOVING_NANOS = 1_000_000_000;
 
   private final Memory memory;
   private final long deviceBytes;
@@ -406,10 +402,7 @@ public final class ElasticDevicePool extends DevicePool {
   public void awaitOthers(long wantedBytes) {
     pending.await();
     busyCaches(1).forEach(ElasticCache::awaitFrees);
-    if (!pool.session().isInsideCallback()) { // else a hook may wait for the callback
-      boolean _ = Await.until(heap::isStill, MOVING_NANOS);
-    }
-    awaitRoom(wantedBytes);
+    awaitRoom(wantedBytes, heap::isStill);
   }
 
   @Override

@@ -14,6 +14,9 @@ public final class Budget {
   /** A free can wait for the device, and upstream's for the thread that waits here. */
   private static final long PATIENCE_NANOS = 10_000_000_000L;
 
+  /** For some calls of the driver, and no hook: that may itself be what allocates. */
+  private static final long MOVING_NANOS = 500_000_000;
+
   private final SpinLock lock = new SpinLock();
   private volatile long limit;
   private volatile long held;
@@ -63,6 +66,12 @@ public final class Budget {
   /** Waits until there is room, at the latest until nothing is being freed, or a few seconds. */
   public void awaitRoom(long bytes) {
     boolean _ = Await.until(() -> bytes <= room() || !isBeingFreed(), PATIENCE_NANOS);
+  }
+
+  /** The same once no thread moves memory, of which a part may be left over, or soon. */
+  public void awaitRoom(long bytes, BooleanSupplier isStill) {
+    boolean _ = Await.until(isStill, MOVING_NANOS);
+    awaitRoom(bytes);
   }
 
   /** Counts bytes to be requested from upstream; false if the limit forbids them. */
