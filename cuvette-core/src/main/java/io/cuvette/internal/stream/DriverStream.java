@@ -386,14 +386,16 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     if (marker == null) {
       return memoryOf == null;
     }
+    boolean isDone = false;
     try {
       marker.await();
+      isDone = marker.isDone();
     } finally {
-      if (!marker.isDone()) {
+      if (!isDone) {
         streams.ended().add(marker); // nobody else has it
       }
     }
-    return marker.isDone();
+    return isDone;
   }
 
   @Override
