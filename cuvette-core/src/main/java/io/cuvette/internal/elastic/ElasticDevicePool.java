@@ -99,8 +99,7 @@ public final class ElasticDevicePool extends DevicePool {
   @Override
   protected @Nullable Face takeBeforeGrowth(Request request, int asks) {
     Face found = takeAfterOthers(request);
-    boolean isOver = found != null || heap.leavesApart(request.rounded());
-    return isOver ? found : takeOfIdle(request, asks);
+    return found != null || heap.leavesApart(request.rounded()) ? found : takeOfIdle(request, asks);
   }
 
   @Override

@@ -239,7 +239,9 @@ final class ElasticHeap {
 
   /** The driver has no more to map. */
   void refused() {
-    long _ = locked(cap::refused);
+    lock.lock();
+    cap.refused();
+    lock.unlock();
   }
 
   /** The same with all fronts, so that all that is free is in sight. */

@@ -14,7 +14,7 @@ public final class Budget {
   /** A free can wait for the device, and upstream's for the thread that waits here. */
   private static final long PATIENCE_NANOS = 10_000_000_000L;
 
-  /** For some calls of the driver, and no hook: that may itself be what allocates. */
+  /** Enough for some calls of the driver, and not for a hook, which may be what waits here. */
   private static final long MOVING_NANOS = 500_000_000;
 
   private final SpinLock lock = new SpinLock();
@@ -68,7 +68,7 @@ public final class Budget {
     boolean _ = Await.until(() -> bytes <= room() || !isBeingFreed(), PATIENCE_NANOS);
   }
 
-  /** The same once no thread moves memory, of which a part may be left over, or soon. */
+  /** The same, after a short wait for threads that move memory: a part of it may be left over. */
   public void awaitRoom(long bytes, BooleanSupplier isStill) {
     boolean _ = Await.until(isStill, MOVING_NANOS);
     awaitRoom(bytes);

@@ -69,7 +69,8 @@ public final class Cap {
    * @param requestedBytes gives what is in use
    */
   public boolean leavesApart(long bytes, LongSupplier requestedBytes, Budget held) {
-    if (apartPermille == 0 || held.room() < bytes + LARGEST_PIECE) {
+    long mapped = bytes + LARGEST_PIECE; // what is mapped for a block is whole pieces
+    if (apartPermille == 0 || held.room() < mapped) {
       return false;
     }
     long peak = Math.max(peakBytes, requestedBytes.getAsLong() + bytes);
@@ -85,9 +86,8 @@ public final class Cap {
   }
 
   /** The driver has no more: what threads have free is brought together again. */
-  public long refused() {
+  public void refused() {
     apartPermille = 0;
-    return 0;
   }
 
   public long movedPieces() {

@@ -147,7 +147,7 @@ public final class FrontCache {
 
     private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
 
-    /** What others than the last taker closed, to whom what is here would have to be brought. */
+    /** What others than the last taker closed: giving it would fetch all lines of this stripe. */
     private final ReturnStack left = new ReturnStack();
 
     /** The thread that took last. */
