@@ -2,7 +2,13 @@ package io.cuvette.sim.internal.pace;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -42,6 +48,58 @@ class PriorityOrderTest {
                 .distinct()
                 .sorted())
         .containsExactly(0, 1, 2, 3);
+  }
+
+  /** Points of change at one distance would miss programs of the same rhythm. */
+  @Test
+  void distancesOfPointsOfChange_areRandom_upToOneThatIsChosenFirst() {
+    for (int seed = 0; seed < 20; seed++) {
+      AtomicInteger changes = new AtomicInteger();
+      RandomGenerator random = new SplittableRandom(seed);
+      List<Integer> bounds = new ArrayList<>();
+      PriorityOrder order =
+          new PriorityOrder(
+              new RandomGenerator() {
+                @Override
+                public int nextInt(int bound) {
+                  bounds.add(bound);
+                  return random.nextInt(bound);
+                }
+
+                @Override
+                public long nextLong() {
+                  changes.incrementAndGet();
+                  return random.nextLong();
+                }
+              });
+      int most = bounds.getLast();
+      Set<Integer> distances = new HashSet<>();
+      for (int i = 0; i < 30; i++) {
+        int before = changes.get();
+        int steps = 0;
+        while (changes.get() == before) {
+          int _ = order.next(3, number -> number);
+          steps++;
+        }
+        distances.add(steps);
+      }
+      assertThat(distances).hasSizeGreaterThan(2).allMatch(steps -> steps <= most + 1);
+    }
+  }
+
+  /** Each step costs the same with thousands of streams. */
+  @Test
+  void ofVeryManyStreams_aBoundedNumberIsCompared() {
+    AtomicInteger asked = new AtomicInteger();
+    int _ =
+        new PriorityOrder(new SplittableRandom(1))
+            .next(
+                10_000,
+                number -> {
+                  asked.incrementAndGet();
+                  return number;
+                });
+    assertThat(asked).hasValueLessThan(100);
   }
 
   @Test
