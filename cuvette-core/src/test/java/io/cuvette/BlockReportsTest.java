@@ -10,6 +10,7 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.internal.base.Await;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -27,6 +28,7 @@ class BlockReportsTest {
   private final List<String> told = new ArrayList<>();
   private long last;
   private Runnable whenLent = () -> {};
+  private Runnable whenAccessed = () -> {};
   private boolean refuses;
   private boolean refusesFrees;
 
@@ -133,6 +135,43 @@ class BlockReportsTest {
       buffer.copyTo(MemorySegment.ofArray(new byte[16]));
       assertThat(told).filteredOn(each -> each.startsWith("reads 16 at ")).hasSize(1);
     }
+  }
+
+  /** The bytes are where they belong, although what stood between is refused. */
+  @Test
+  void copyWhoseChunkIsRefusedWhenItGoesBack_saysThatAllWasWritten() {
+    byte[] back = new byte[16];
+    try (Buffer buffer = cuda.allocate(16, stream);
+        Scope _ = stream.use()) {
+      refusesFrees = true;
+      assertThatThrownBy(() -> buffer.copyFrom(MemorySegment.ofArray(new byte[] {1, 2, 3})))
+          .hasMessage(
+              "refused on purpose; copy of 3 bytes to the device: bytes 0 to 3 were written");
+      assertThatThrownBy(() -> buffer.copyTo(MemorySegment.ofArray(back)))
+          .hasMessage(
+              "refused on purpose; copy of 16 bytes to the host: bytes 0 to 16 were written");
+      refusesFrees = false;
+    }
+    assertThat(back).startsWith(1, 2, 3);
+  }
+
+  /** The pinned memory is gone: copying would touch memory that is somebody else's by now. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void cudaThatClosesBeforeTheHostCopies_refusesTheCopy(boolean isPinned) {
+    Buffer buffer = isPinned ? cuda.allocatePinned(16) : cuda.allocate(16, stream);
+    MemorySegment host = MemorySegment.ofArray(new byte[16]);
+    buffer.copyFrom(host);
+    whenAccessed =
+        () -> {
+          whenAccessed = () -> {};
+          Thread closing = Thread.ofPlatform().start(cuda::close);
+          Await.until(() -> !closing.isAlive());
+        };
+    assertThatThrownBy(() -> buffer.copyTo(host))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed")
+        .hasMessageContaining("copy of 16 bytes to the host");
   }
 
   @ParameterizedTest
@@ -308,6 +347,7 @@ class BlockReportsTest {
     @Override
     public void hostAccess(long address, long bytes, boolean writes) {
       told.add("%s %d at %d".formatted(writes ? "writes" : "reads", bytes, address));
+      whenAccessed.run();
     }
   }
 }

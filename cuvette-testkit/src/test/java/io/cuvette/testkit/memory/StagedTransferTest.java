@@ -161,6 +161,35 @@ class StagedTransferTest {
     }
   }
 
+  /** This thread copies alone, one part after the other: which is known to the byte. */
+  @CudaTest
+  void partThatCannotBeWritten_isTheOneThatMayBeInPart(Cuda cuda, @TempDir Path folder)
+      throws IOException {
+    int bytes = 5 * MIB;
+    Path path = folder.resolve("shrinks");
+    try (Arena arena = Arena.ofConfined();
+        Buffer buffer = cuda.allocate(bytes)) {
+      buffer.fill((byte) 1);
+      MemorySegment whole = arena.allocate(4L * MIB);
+      MemorySegment shrunk = mapped(path, MIB, arena);
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.truncate(0);
+      }
+      assertThatThrownBy(() -> buffer.scatterTo(List.of(whole, shrunk)))
+          .hasMessageEndingWith(
+              "copy of 5242880 bytes to the host: bytes 0 to 4194304 were written, of the next"
+                  + " 1048576 some may be");
+      assertThat(whole.mismatch(arena.allocate(4L * MIB).fill((byte) 1))).isEqualTo(-1);
+      assertThatThrownBy(() -> buffer.gatherFrom(List.of(whole, shrunk)))
+          .hasMessageEndingWith(
+              "copy of 5242880 bytes to the device: bytes 0 to 4194304 were written");
+      assertThatThrownBy(() -> buffer.copyTo(shrunk.asSlice(0, 4096)))
+          .hasMessageEndingWith(
+              "copy of 4096 bytes to the host: bytes 0 to 0 were written, of the next 4096 some"
+                  + " may be");
+    }
+  }
+
   @CudaTest
   void fileInOrderOfAStream_goesThroughChunks_andIsRefusedInACapture(
       Cuda cuda, CudaStream stream, @TempDir Path folder) throws IOException {
