@@ -12,9 +12,13 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryLimit;
+import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** An elastic pool at its edges: odd sizes, ends at odd moments, and what others refuse. */
@@ -73,6 +77,44 @@ class ElasticEdgesTest {
       pool.allocate(512, one).close();
       assertThat(pool.trim(0) + pool.totalBytes()).isLessThanOrEqualTo(2 * MIB);
       pool.assertConsistent();
+    }
+  }
+
+  /** A wait covers what was freed before, and nothing of what came meanwhile. */
+  @Test
+  void memoryFreedWhileItsStreamIsAwaited_isNotGivenToAnotherWithoutAWait() {
+    ScriptedDriver script = new ScriptedDriver();
+    CudaOptions lazy = CudaOptions.simulated().withDevice("sim:pace=lazy");
+    try (Cuda cuda = Cuda.open(lazy.withDecorator(script::over));
+        CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(10 * MIB));
+      Buffer[] all = new Buffer[5];
+      Arrays.setAll(all, _ -> pool.allocate(2 * MIB, one));
+      Buffer before = all[0];
+      List<Buffer> meanwhile = List.of(all[2], all[4]); // what lies between keeps them apart
+      before.fill((byte) 1, one);
+      before.close();
+      AtomicBoolean awaited = new AtomicBoolean();
+      script.answer(
+          "eventSynchronize",
+          call -> {
+            Object answer = call.proceed();
+            if (awaited.compareAndSet(false, true)) {
+              meanwhile.forEach(buffer -> buffer.fill((byte) 2, one));
+              meanwhile.forEach(Buffer::close);
+            }
+            return answer;
+          });
+      try (Buffer _ = pool.allocate(2 * MIB, two)) {
+        assertThat(awaited).isTrue();
+        assertThat(one.isDone()).isFalse();
+        try (Buffer _ = pool.allocate(2 * MIB, two)) {
+          assertThat(one.isDone()).isTrue();
+        }
+      }
+      List.of(all[1], all[3]).forEach(Buffer::close);
     }
   }
 

@@ -1,0 +1,152 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
+import io.cuvette.MemoryHook;
+import io.cuvette.MemoryLimit;
+import io.cuvette.Registration;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * One call of virtual memory fails, each in turn, and the pool goes on: its books are right, and
+ * the limit, the device's memory and the addresses are there as if the call had not been made.
+ */
+@Tag("simulated")
+@Timeout(60)
+class ElasticFaultsTest {
+  private static final long MIB = 1L << 20;
+  private static final long LIMIT = 16 * MIB;
+
+  /** What a call fails with; the last ones may be of earlier work, and it was done all the same. */
+  private static final List<CudaStatus> STATUSES =
+      List.of(CudaStatus.OUT_OF_MEMORY, CudaStatus.INVALID_VALUE, CudaStatus.ILLEGAL_ADDRESS);
+
+  private final AtomicInteger calls = new AtomicInteger();
+
+  @ParameterizedTest
+  @ValueSource(strings = {"memCreate", "memMap", "memSetAccess", "memRelease", "memUnmap"})
+  void poolGoesOn_afterACallThatFailed(String call) {
+    int failed = 0;
+    for (CudaStatus status : STATUSES) {
+      for (int number = 1; run(call, number, status); number++) {
+        failed++;
+      }
+    }
+    assertThat(failed).isGreaterThanOrEqualTo(2 * STATUSES.size());
+  }
+
+  /** False if there is no such call. */
+  private boolean run(String name, int number, CudaStatus status) {
+    ScriptedDriver script = new ScriptedDriver();
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(LIMIT));
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options)) {
+      long before = cuda.device(0).memoryInfo().freeBytes();
+      calls.set(0);
+      script.answer(name, call -> answer(call, number, status));
+      use(pool, stream);
+      use(pool, stream);
+      script.unscript(name);
+      stream.synchronize();
+      assertWhole(pool, stream, "%s %d: %s".formatted(name, number, status));
+      assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
+    }
+    return calls.get() >= number;
+  }
+
+  /** What was mapped for a block that a hook refuses goes back at once, or with the next trim. */
+  @Test
+  void memoryMappedInVain_goesBack_alsoIfThatFailsAtFirst() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      long before = cuda.device(0).memoryInfo().freeBytes();
+      Registration refusing = pool.addHook(new Refusing());
+      assertThatThrownBy(() -> pool.allocate(5 * MIB, stream)).hasMessage("on purpose");
+      assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
+      script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> pool.allocate(5 * MIB, stream)).hasMessage("on purpose");
+      assertThat(cuda.device(0).memoryInfo().freeBytes()).isLessThan(before);
+      pool.trim(0);
+      assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
+      refusing.close();
+      assertWhole(pool, stream, "a hook");
+    }
+  }
+
+  private static final class Refusing implements MemoryHook {
+    @Override
+    public void allocPostprocess(Growth growth) {
+      throw new IllegalStateException("on purpose");
+    }
+  }
+
+  private @Nullable Object answer(DriverCall call, int number, CudaStatus status) throws Throwable {
+    if (calls.incrementAndGet() != number) {
+      return call.proceed();
+    }
+    if (status.losesContext() && !call.name().equals("memCreate")) { // whose memory nobody has
+      Object _ = call.proceed();
+    }
+    throw new CudaException(status, call.name(), "on purpose");
+  }
+
+  /** Maps, moves what other blocks leave, and unmaps. */
+  private static void use(ElasticMemoryPool pool, CudaStream stream) {
+    trying(() -> {
+      try (Buffer _ = pool.allocate(5 * MIB, stream);
+          Buffer _ = pool.allocate(700, stream);
+          Buffer between = pool.allocate(3 * MIB, stream)) {
+        trying(() -> pool.allocate(5 * MIB, stream).close());
+        between.fill((byte) 1, stream);
+      }
+    });
+    stream.synchronize();
+    trying(() -> pool.allocate(12 * MIB, stream).close());
+    stream.synchronize();
+    trying(() -> pool.trim(4 * MIB));
+    trying(() -> pool.trim(0));
+  }
+
+  private static void trying(Runnable step) {
+    try {
+      step.run();
+    } catch (CudaException e) {
+      // of the call that failed
+    }
+  }
+
+  private static void assertWhole(ElasticMemoryPool pool, CudaStream stream, String after) {
+    pool.assertConsistent();
+    assertThat(pool.usedBytes()).as(after).isZero();
+    for (int i = 0; i < 2; i++) {
+      pool.freeAllBlocks();
+      assertThat(pool.totalBytes()).as(after).isZero();
+      assertThat(pool.pages().pieces()).as(after).isZero();
+      pool.allocate(LIMIT, stream).close();
+      stream.synchronize();
+      pool.assertConsistent();
+    }
+    pool.freeAllBlocks();
+  }
+}
