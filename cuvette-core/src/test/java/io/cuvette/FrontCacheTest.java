@@ -53,8 +53,12 @@ class FrontCacheTest {
         public void give(int block, long bytes, long time) {
           assertThat(arena.bytes(block)).isEqualTo(bytes);
           int _ = arena.give(block);
+          freeSince = time;
         }
       };
+
+  /** What the arena was told last. */
+  private long freeSince;
 
   private final FrontCache front =
       new FrontCache(((CachedBlock) chunk.block()).arena, source, source);
@@ -226,6 +230,36 @@ class FrontCacheTest {
     give(far);
     assertThat(front.release(MIB)).isTrue();
     assertThat(arena.address(arena.find(MIB))).isEqualTo(close.address);
+  }
+
+  /** The time, after so long that it is read anew and not as it was told before. */
+  private static long laterTime() {
+    long start = System.nanoTime();
+    Await.until(() -> System.nanoTime() - start > 1_000_000);
+    return System.nanoTime();
+  }
+
+  /** What is idle for some time can be released. */
+  @ParameterizedTest
+  @ValueSource(longs = {512, MIB})
+  void whatComesBack_isFreeSinceTheLastBlockWasClosed(long bytes) {
+    CachedBlock one = take(stripe, bytes);
+    CachedBlock two = take(stripe, bytes);
+    CachedBlock between = take(stripe, bytes);
+    CachedBlock three = take(stripe, bytes);
+    long start = laterTime();
+    give(one);
+    long closedOne = laterTime();
+    assertThat(front.release(bytes)).isTrue();
+    assertThat(freeSince).isBetween(start, closedOne);
+    give(three);
+    long closedThree = laterTime();
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(freeSince).isBetween(closedOne, closedThree);
+    giveOnAnotherThread(two);
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(freeSince).as("when it was taken in").isGreaterThan(closedThree);
+    give(between);
   }
 
   private void giveOnAnotherThread(CachedBlock block) {

@@ -310,6 +310,36 @@ class ThreadsOnOneStreamTest {
     }
   }
 
+  /** Whichever stream ends first: what others have ready stays theirs, and in the numbers. */
+  @ParameterizedTest
+  @ValueSource(strings = {"memory", "elastic"})
+  void streamThatEnds_takesNothingOfOthersAlong(String kind) {
+    for (int ended = 0; ended < 3; ended++) {
+      try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+          Pool pool = open(kind, cuda)) {
+        List<CudaStream> streams = List.of(stream(cuda), stream(cuda), stream(cuda));
+        List<Buffer> blocks = new ArrayList<>();
+        for (CudaStream each : streams) {
+          meet(pool, each);
+          blocks.add(pool.allocate(512, each));
+          blocks.add(pool.allocate(MIB, each));
+        }
+        long allocations = pool.stats().allocations();
+        blocks.subList(2 * ended, 2 * ended + 2).forEach(Buffer::close);
+        streams.get(ended).close();
+        cuda.currentDevice().synchronize();
+        pool.freeAllBlocks();
+        assertThat(pool.stats().allocations()).isEqualTo(allocations);
+        assertThat(pool.stats().usedBlocks()).isEqualTo(4);
+        assertThat(pool.stats().requestedBytes()).isEqualTo(2 * (512 + MIB));
+        blocks.forEach(Buffer::close);
+        cuda.currentDevice().synchronize();
+        pool.allocate(LIMIT, streams.get((ended + 1) % 3)).close();
+        assertThat(pool.freeAllBlocks()).isEqualTo(LIMIT);
+      }
+    }
+  }
+
   /** A block that only all stripes together have room for is no reason to grow, or to fail. */
   @ParameterizedTest
   @ValueSource(strings = {"memory", "elastic"})

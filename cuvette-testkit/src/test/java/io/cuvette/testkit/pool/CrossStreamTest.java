@@ -150,6 +150,21 @@ class CrossStreamTest {
     pool.assertConsistent();
   }
 
+  /** Its own stream would grow by all of it, for little. */
+  @CudaTest
+  void aBlockOfMoreThanEightTimesTheRequest_staysWithItsStream(
+      MemoryPool pool, CudaStream own, CudaStream other) {
+    pool.allocate(8 * LARGE + UNIT, own).close();
+    own.synchronize();
+    try (Buffer _ = pool.allocate(LARGE, other)) {
+      assertThat(pool.stats().crossStreamReuses()).isZero();
+      try (Buffer _ = pool.allocate(UNIT, own);
+          Buffer _ = pool.allocate(LARGE, other)) { // of 8 times as much now
+        assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+      }
+    }
+  }
+
   /** Nobody wants the rest of it there. */
   @CudaTest
   void aChunkOfAClosedStream_movesEntire(Cuda cuda, MemoryPool pool, CudaStream other) {
