@@ -7,8 +7,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps freed page-locked host memory for reuse, in size classes that waste at most 12.5 % (or part
- * of 512 bytes). A block that streams copy from or to comes back only when those copies are done.
- * Thread-safe; freeing never waits.
+ * of 512 bytes). Where threads share the pool, a block may be up to three classes larger, if its
+ * thread has none of the right one: half as large again, or 1.5 KiB below 4 KiB. A block that
+ * streams copy from or to comes back only when those copies are done. Thread-safe; freeing never
+ * waits.
  */
 public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   private final Cuda cuda;

@@ -80,7 +80,7 @@ public final class ReplayCommand implements Runnable {
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      description = "Timed passes. Default: what fits into two seconds, 10 at most.")
+      description = "Timed passes. Default: what fits into two seconds, 100 at most.")
   private @Nullable Integer repeat;
 
   /** The command with the options that all have. */

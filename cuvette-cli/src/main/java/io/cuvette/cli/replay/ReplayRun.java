@@ -15,7 +15,9 @@ import java.util.List;
  * Not thread-safe.
  */
 final class ReplayRun {
-  private static final int MOST_PASSES = 10;
+  /** The code of a pool is compiled after some tens of passes; 10 are half as fast. */
+  private static final int MOST_PASSES = 100;
+
   private static final long ENOUGH_NANOS = 2_000_000_000L;
 
   private final CommonOptions options;

@@ -36,6 +36,11 @@ final class PinnedStripes {
     return over;
   }
 
+  /** Whether threads have met in a stripe. */
+  boolean areSeveral() {
+    return all.length > 1;
+  }
+
   /** The stripe of this thread. */
   PinnedStripe mine() {
     @Nullable PinnedStripe[] now = all;

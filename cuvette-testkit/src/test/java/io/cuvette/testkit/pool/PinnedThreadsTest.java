@@ -19,6 +19,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Timeout;
 
@@ -153,6 +154,49 @@ class PinnedThreadsTest {
       assertThat(pool.freeAllBlocks()).isEqualTo(before.heldBytes());
       assertThat(pool.totalBytes()).isZero();
       pool.assertConsistent();
+    }
+  }
+
+  /** Alone, a thread has blocks of the class it asked for, whatever is cached. */
+  @CudaTest
+  void blocksOfOneThread_areOfTheirClass(Cuda cuda) {
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
+      assertThat(bytesBeside(9 << 10, pool)).isEqualTo(8 << 10);
+    }
+  }
+
+  /** Threads that share a pool take a block that is close: half as large again at most. */
+  @CudaTest
+  void blocksOfSeveralThreads_areOfAClassThatIsClose(Cuda cuda) throws InterruptedException {
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
+      AtomicBoolean isOver = new AtomicBoolean();
+      Thread other = threads.start(() -> lookUntil(isOver, pool)); // under the locks of all
+      while (bytesBeside(9 << 10, pool) == 8 << 10) {
+        pool.freeAllBlocks(); // they have not met yet
+      }
+      isOver.set(true);
+      other.join();
+      threads.assertNoFailures();
+      assertThat(bytesBeside(11 << 10, pool)).isEqualTo(11 << 10);
+      assertThat(bytesBeside(12 << 10, pool)).isEqualTo(8 << 10);
+      assertThat(bytesBeside(1 << 20, pool)).isEqualTo(8 << 10);
+      assertThat(pool.stats().requestedBytes()).isZero();
+      pool.assertConsistent();
+    }
+  }
+
+  /** The size of the block for 8 KiB, when one of another size alone is cached. */
+  private static long bytesBeside(long cached, PinnedMemoryPool pool) {
+    pool.freeAllBlocks();
+    pool.allocate(cached).close();
+    try (PinnedBuffer buffer = pool.allocate(8 << 10)) {
+      return buffer.blockBytes();
+    }
+  }
+
+  private static void lookUntil(AtomicBoolean isOver, PinnedMemoryPool pool) {
+    while (!isOver.get()) {
+      assertThat(pool.stats().usedBlocks()).isBetween(0, 1);
     }
   }
 
