@@ -71,6 +71,16 @@ class WorkMarkerTest {
     assertThat(busy.liveEvents()).isZero();
   }
 
+  /** Somebody who polls may ask before the one that made the marker has recorded it. */
+  @Test
+  void markerThatWasFoundDone_recordsNothing() {
+    WorkMarker marker = WorkMarker.of(stream.state);
+    assertThat(marker.isDone()).isTrue();
+    marker.record();
+    assertThat(marker.isRecorded()).isFalse();
+    assertThat(busy.liveEvents()).isZero();
+  }
+
   @Test
   void markerOfACapturingStream_isRecordedAfterTheCapture() {
     beginCapture();

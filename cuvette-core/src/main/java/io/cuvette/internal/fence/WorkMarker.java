@@ -98,7 +98,9 @@ public final class WorkMarker implements Fence {
   private void recordNow() {
     if (asking.compareAndSet(false, true)) {
       try {
-        recordIfPossible();
+        if (!done) { // else nobody asks again, and the event would be left
+          recordIfPossible();
+        }
       } finally {
         asking.set(false);
       }
