@@ -1,9 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.box.BoxTransfers;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 
@@ -24,7 +21,7 @@ import java.util.concurrent.CompletableFuture;
  * IllegalStateException}. An operation on many bytes may do either half way, and then has copied a
  * part.
  */
-public sealed interface Buffer extends AutoCloseable
+public sealed interface Buffer extends RowTransfers, AutoCloseable
     permits DeviceBuffer, ManagedBuffer, PinnedBuffer {
 
   /** {@return the address, valid on the device; 0 if the buffer has no bytes} */
@@ -139,12 +136,17 @@ public sealed interface Buffer extends AutoCloseable
    * several threads copy to that while the device copies from it. {@link
    * CudaOptions#withTransferBytes} bounds the memory; if there is none, the copy goes on without.
    *
-   * <p>A copy that fails half way says which bytes were written. An interrupt does not end it.
+   * <p>A copy that fails half way says which bytes were written. One of more than 2 MiB that goes
+   * through page-locked memory, or between memory of the host and a buffer that the host can
+   * access, ends when its thread is interrupted: no other part is begun, those that are begun are
+   * ended, and the thread stays interrupted. What the device copies by itself nobody takes back.
    *
    * @param source the segment that is read; of a confined arena, by this thread alone
    * @throws IllegalArgumentException if the segment has bytes that are copied to
    * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
    *     mapped from has become shorter than it
+   * @throws java.util.concurrent.CancellationException if the thread is interrupted; it says which
+   *     bytes were written
    */
   void copyFrom(MemorySegment source);
 
@@ -174,31 +176,6 @@ public sealed interface Buffer extends AutoCloseable
   void copyTo(MemorySegment target);
 
   /**
-   * Copies segments, one after the other without gaps, to the start of this buffer and waits: rows
-   * that lie in many places become one block, in one pass and as {@link #copyFrom(MemorySegment)}
-   * does. {@link HostRows} makes segments of arrays.
-   *
-   * @param sources the segments that are read
-   * @throws IndexOutOfBoundsException if they have more bytes than this
-   * @throws IllegalArgumentException if one has bytes that are copied to
-   * @throws IllegalStateException if the arena of one is closed, or the file that it is mapped from
-   *     has become shorter than it
-   */
-  void gatherFrom(List<MemorySegment> sources);
-
-  /**
-   * Copies the start of this buffer to segments, one after the other, as many bytes as they have,
-   * and waits. Where segments have bytes in common, these are undefined afterwards.
-   *
-   * @param targets the segments that are written
-   * @throws IndexOutOfBoundsException if they have more bytes than this
-   * @throws IllegalArgumentException if one has bytes that are copied, or is read-only
-   * @throws IllegalStateException if the arena of one is closed, or the file that it is mapped from
-   *     has become shorter than it
-   */
-  void scatterTo(List<MemorySegment> targets);
-
-  /**
    * Copies as many bytes of this buffer as the segment has into native memory in stream order
    * (cuMemcpyDtoHAsync); the way is that of {@link #copyFrom(MemorySegment, CudaStream)}. The
    * segment must stay alive until the stream is past it; in a capture, for as long as the graph can
@@ -224,9 +201,7 @@ public sealed interface Buffer extends AutoCloseable
   default CompletableFuture<Void> copyFromAsync(Buffer source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
     Objects.requireNonNull(stream, "stream");
-    return stream
-        .copies()
-        .between(BufferBase.base(this).memory(), BufferBase.base(source).memory());
+    return stream.copies().queue(() -> copyFrom(source, stream));
   }
 
   /**
@@ -253,7 +228,7 @@ public sealed interface Buffer extends AutoCloseable
    * @param source the segment that is read
    * @param stream the stream, not capturing
    * @return completes soon after the copy, on a thread of the library, exceptionally if the device
-   *     failed; cannot be cancelled
+   *     failed; cannot be cancelled, but what the call copies by an interrupt
    * @throws IndexOutOfBoundsException if the segment has more bytes than this
    * @throws IllegalArgumentException for memory on the heap, which the collector may move, for
    *     memory in part this buffer's, or that another library has page-locked if its arena is
@@ -280,115 +255,6 @@ public sealed interface Buffer extends AutoCloseable
     Objects.requireNonNull(target, "target");
     Objects.requireNonNull(stream, "stream");
     return stream.copies().out(BufferBase.base(this).memory(), target);
-  }
-
-  /**
-   * Copies rows of another buffer to rows of this one and waits (cuMemcpy3DAsync). Between devices,
-   * and with a pitch of 2 GiB or more, they are queued row by row.
-   *
-   * @param source the buffer that is read
-   * @param box which bytes
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target
-   */
-  default void copyFrom(Buffer source, CopyBox box) {
-    Memory from = BufferBase.base(Objects.requireNonNull(source, "source")).memory();
-    BufferBase base = BufferBase.base(this);
-    BoxTransfers.copy(base.memory(), from, Objects.requireNonNull(box, "box"), base.current());
-  }
-
-  /**
-   * Copies rows of another buffer to rows of this one in order of a stream of either's device. In a
-   * capture it is one node of the graph, or one for each row.
-   *
-   * @param source the buffer that is read
-   * @param box which bytes
-   * @param stream the stream that the copy is queued in
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException if the stream is of a third device, or a byte is in a row of
-   *     the source and in one of the target
-   */
-  default void copyFrom(Buffer source, CopyBox box, CudaStream stream) {
-    Memory from = BufferBase.base(Objects.requireNonNull(source, "source")).memory();
-    Objects.requireNonNull(box, "box");
-    BoxTransfers.copyAsync(BufferBase.base(this).memory(), from, box, CudaStream.coreOf(stream));
-  }
-
-  /**
-   * Copies rows of a segment, on the heap or not, to rows of this buffer and waits. Rows that are
-   * not page-locked are packed into page-locked memory, as {@link #gatherFrom} does.
-   *
-   * @param source the segment that is read; of a confined arena, by this thread alone
-   * @param box which bytes
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target
-   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
-   *     mapped from has become shorter than it
-   */
-  default void copyFrom(MemorySegment source, CopyBox box) {
-    BufferBase base = BufferBase.base(this);
-    Objects.requireNonNull(source, "source");
-    Objects.requireNonNull(box, "box");
-    BoxTransfers.copyIn(base.memory(), source, box, base.current(), base.staging());
-  }
-
-  /**
-   * Copies rows of native memory to rows of this buffer in stream order. A segment of a {@link
-   * PinnedBuffer} or of {@link Cuda#registerHost} is read by the device; other memory goes through
-   * page-locked memory, and the call returns when it has been copied.
-   *
-   * @param source the segment that is read
-   * @param box which bytes
-   * @param stream the stream that the copy is queued in
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException for a heap segment, which the collector may move, or if a byte
-   *     is in a row of the source and in one of the target
-   * @throws IllegalStateException if memory that is not page-locked is to be captured into a graph
-   */
-  default void copyFrom(MemorySegment source, CopyBox box, CudaStream stream) {
-    BufferBase base = BufferBase.base(this);
-    Objects.requireNonNull(source, "source");
-    Objects.requireNonNull(box, "box");
-    BoxTransfers.copyInAsync(base.memory(), source, box, CudaStream.coreOf(stream), base.staging());
-  }
-
-  /**
-   * Copies rows of this buffer to rows of a segment, on the heap or not, and waits; the way is that
-   * of {@link #copyFrom(MemorySegment, CopyBox)}. The source of the box is this buffer.
-   *
-   * @param target the segment that is written; of a confined arena, by this thread alone
-   * @param box which bytes
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException if a byte is in a row of the source and in one of the target,
-   *     or the segment is read-only
-   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
-   *     mapped from has become shorter than it
-   */
-  default void copyTo(MemorySegment target, CopyBox box) {
-    BufferBase base = BufferBase.base(this);
-    Objects.requireNonNull(target, "target");
-    Objects.requireNonNull(box, "box");
-    BoxTransfers.copyOut(base.memory(), target, box, base.current(), base.staging());
-  }
-
-  /**
-   * Copies rows of this buffer to rows of native memory in stream order; the way is that of {@link
-   * #copyFrom(MemorySegment, CopyBox, CudaStream)}. The source of the box is this buffer.
-   *
-   * @param target the segment that is written
-   * @param box which bytes
-   * @param stream the stream that the copy is queued in
-   * @throws IndexOutOfBoundsException if a row is not inside
-   * @throws IllegalArgumentException for a heap segment, which the collector may move, one that is
-   *     read-only, or if a byte is in a row of the source and in one of the target
-   * @throws IllegalStateException if memory that is not page-locked is to be captured into a graph
-   */
-  default void copyTo(MemorySegment target, CopyBox box, CudaStream stream) {
-    BufferBase base = BufferBase.base(this);
-    Objects.requireNonNull(target, "target");
-    Objects.requireNonNull(box, "box");
-    BoxTransfers.copyOutAsync(
-        base.memory(), target, box, CudaStream.coreOf(stream), base.staging());
   }
 
   /**

@@ -16,7 +16,6 @@ import io.cuvette.internal.transfer.HostTransfers;
 import io.cuvette.internal.transfer.Staging;
 import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -257,26 +256,6 @@ abstract class BufferBase implements Face {
   public final void copyTo(MemorySegment target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
     HostTransfers.copyOutAsync(memory(), target, CudaStream.coreOf(stream), staging());
-  }
-
-  /**
-   * Implements {@link Buffer#gatherFrom(List)}.
-   *
-   * @param sources the segments that are read
-   */
-  public final void gatherFrom(List<MemorySegment> sources) {
-    Objects.requireNonNull(sources, "sources");
-    HostTransfers.gather(memory(), sources, current(), staging());
-  }
-
-  /**
-   * Implements {@link Buffer#scatterTo(List)}.
-   *
-   * @param targets the segments that are written
-   */
-  public final void scatterTo(List<MemorySegment> targets) {
-    Objects.requireNonNull(targets, "targets");
-    HostTransfers.scatter(memory(), targets, current(), staging());
   }
 
   /**

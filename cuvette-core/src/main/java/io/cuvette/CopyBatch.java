@@ -5,6 +5,7 @@ import io.cuvette.internal.box.BatchTransfers;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Copies between buffers that are queued together, which costs less than one after the other
@@ -76,6 +77,20 @@ public final class CopyBatch {
    */
   public void copy(CudaStream stream) {
     BatchTransfers.copyAsync(memories(targets), memories(sources), CudaStream.coreOf(stream));
+  }
+
+  /**
+   * Makes the copies in order of a stream, with a completion; otherwise {@link #copy(CudaStream)}.
+   * The buffers may be closed at once: their memory stays until then.
+   *
+   * @param stream the stream that the copies are queued in, not capturing
+   * @return completes soon after the last copy, on a thread of the library, exceptionally if the
+   *     device failed; cannot be cancelled
+   * @throws IllegalStateException if something is closed, or the stream is capturing
+   */
+  public CompletableFuture<Void> copyAsync(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
+    return stream.copies().queue(() -> copy(stream));
   }
 
   private static List<Memory> memories(List<Buffer> buffers) {

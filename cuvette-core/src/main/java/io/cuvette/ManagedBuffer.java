@@ -164,7 +164,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * ascending order, the host last.
    */
   public Set<MemoryLocation> accessedBy() {
-    return new AccessedBy(range());
+    return range().accessedBy();
   }
 
   /**
@@ -176,7 +176,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   public void setAccessedBy(Collection<? extends MemoryLocation> locations) {
     Objects.requireNonNull(locations, "locations");
     checkOpen();
-    new AccessedBy(range()).assign(locations);
+    range().accessedBy().assign(locations);
   }
 
   private ManagedRange range() {

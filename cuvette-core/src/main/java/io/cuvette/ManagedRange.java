@@ -8,8 +8,11 @@ import io.cuvette.driver.MemRangeAttribute;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +41,11 @@ record ManagedRange(Memory buffer) {
   Optional<MemoryLocation> lastPrefetch() {
     return location(
         MemRangeAttribute.LAST_PREFETCH_LOCATION, MemRangeAttribute.LAST_PREFETCH_LOCATION_TYPE);
+  }
+
+  /** The devices and the host for which the range is mapped. */
+  LiveSet<MemoryLocation> accessedBy() {
+    return new AccessedBy();
   }
 
   private Optional<MemoryLocation> location(int attribute, int typeAttribute) {
@@ -76,7 +84,7 @@ record ManagedRange(Memory buffer) {
                 buffer.on().id(), attribute, buffer.address(), buffer.byteSize()));
   }
 
-  int[] attributeList(int attribute, int count) {
+  private int[] attributeList(int attribute, int count) {
     buffer.checkOpen();
     if (buffer.byteSize() == 0) {
       return new int[0];
@@ -162,5 +170,39 @@ record ManagedRange(Memory buffer) {
                 + " which it is"
             : "not for this memory with this driver";
     return e.explained(text);
+  }
+
+  /**
+   * The devices and the host for which a range of managed memory is mapped; queries the driver each
+   * time. Devices come first, in ascending order, then the host. Each change is one call of the
+   * driver; if one is refused, those before it stay. Thread-safe.
+   */
+  private final class AccessedBy extends LiveSet<MemoryLocation> {
+    @Override
+    List<MemoryLocation> now() {
+      int[] places = attributeList(MemRangeAttribute.ACCESSED_BY, session().devices().size() + 1);
+      Stream<MemoryLocation> devices =
+          Arrays.stream(places)
+              .filter(place -> place >= 0)
+              .sorted()
+              .distinct()
+              .mapToObj(MemoryLocation.Device::new);
+      boolean byHost =
+          Arrays.stream(places).anyMatch(place -> place == MemLocationType.HOST_AS_DEVICE);
+      Stream<MemoryLocation> host = byHost ? Stream.of(MemoryLocation.host()) : Stream.empty();
+      return Stream.concat(devices, host).toList();
+    }
+
+    @Override
+    boolean canHave(MemoryLocation location) {
+      check(MemoryAdvice.SET_ACCESSED_BY, location);
+      return true;
+    }
+
+    @Override
+    void change(List<MemoryLocation> out, List<MemoryLocation> in) {
+      out.forEach(location -> advise(MemoryAdvice.UNSET_ACCESSED_BY, location));
+      in.forEach(location -> advise(MemoryAdvice.SET_ACCESSED_BY, location));
+    }
   }
 }

@@ -3,12 +3,11 @@ package io.cuvette.internal.completion;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.lifetime.ArenaHold;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.transfer.HostTransfers;
-import io.cuvette.internal.transfer.PartialCopy;
 import io.cuvette.internal.transfer.Staging;
-import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.util.concurrent.CompletableFuture;
@@ -28,9 +27,9 @@ import org.jspecify.annotations.Nullable;
 public record AsyncCopies(
     OpenStream stream, Supplier<CompletableFuture<Void>> complete, Staging staging) {
   private static final String WAY_OUT =
-      " (expected: copyFrom or copyTo with the stream, which become a part of the graph)";
+      " (expected: the copy with the stream that gives none, which becomes a part of the graph)";
 
-  /** What a device has nobody takes back. */
+  /** What a device has nobody takes back, and what goes through chunks is copied already. */
   private static final class Completion extends CompletableFuture<Void> {
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
@@ -46,10 +45,15 @@ public record AsyncCopies(
     }
   }
 
-  /** Copies between buffers. */
-  public CompletableFuture<Void> between(Memory target, Memory source) {
+  /**
+   * Queues a copy that needs nothing held: its memory off the devices is buffers' own, or is copied
+   * before the call returns.
+   *
+   * @param copy queues it in the stream
+   */
+  public CompletableFuture<Void> queue(Runnable copy) {
     check();
-    return queue(() -> Transfers.copyAsync(target, source, stream), () -> {});
+    return queue(copy, () -> {});
   }
 
   /** Copies native memory to the start of a buffer. */

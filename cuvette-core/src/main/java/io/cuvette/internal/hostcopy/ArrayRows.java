@@ -68,7 +68,7 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
   long[] byteSizes() {
     long[] sizes = new long[rows.length];
     int pieces = (sizes.length + ROWS - 1) / ROWS;
-    Pieces.run(piece -> measure(sizes, piece * ROWS), pieces, CopyThreads.MOST);
+    int _ = Pieces.run(piece -> measure(sizes, piece * ROWS), pieces, CopyThreads.MOST, false);
     return sizes;
   }
 

@@ -88,6 +88,12 @@ public final class HostParts {
     }
   }
 
+  /** The error of memory whose arena another thread closes while it is copied. */
+  public static IllegalStateException closed(String name, MemorySegment memory, Throwable cause) {
+    return new IllegalStateException(
+        "%s: the arena of %s was closed during the copy".formatted(name, memory), cause);
+  }
+
   private String name(int index) {
     return parts.size() == 1 ? name : "%s[%d]".formatted(name, index);
   }
@@ -175,14 +181,19 @@ public final class HostParts {
 
   private void copy(
       MemorySegment from, long fromOffset, MemorySegment to, long toOffset, long bytes, int part) {
-    if (!from.isMapped() && !to.isMapped()) {
-      MemorySegment.copy(from, fromOffset, to, toOffset, bytes);
-      return;
-    }
+    boolean isOfFile = from.isMapped() || to.isMapped();
     try {
       MemorySegment.copy(from, fromOffset, to, toOffset, bytes);
-      meetSafepoint();
+      if (isOfFile) {
+        meetSafepoint();
+      }
+    } catch (IllegalStateException e) { // by the JVM, without a name
+      MemorySegment mine = parts.get(part);
+      throw mine.scope().isAlive() ? e : closed(name(part), mine, e);
     } catch (InternalError e) {
+      if (!isOfFile) {
+        throw e;
+      }
       throw new IllegalStateException(
           parts.get(part).isMapped()
               ? "%s: the file that %s is mapped from has shrunk, or cannot be read"

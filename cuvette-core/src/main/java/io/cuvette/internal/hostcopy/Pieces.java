@@ -80,19 +80,32 @@ public final class Pieces {
     this.start = start;
   }
 
-  /** Has all pieces copied, on this thread and those that may help, and waits. */
-  public static void run(IntConsumer copier, int total, int helpers) {
+  /**
+   * Has pieces copied, on this thread and those that may help, and waits.
+   *
+   * @param endsEarly whether no other piece is begun once this thread is interrupted
+   * @return how many are copied, from the first on; all, unless it ended early
+   */
+  public static int run(IntConsumer copier, int total, int helpers, boolean endsEarly) {
     Pieces pieces = new Pieces(copier, total, total, 1, helpers);
+    if (endsEarly && pieces.owner.isInterrupted()) {
+      return 0; // threads that help are faster than one that looks later
+    }
     try {
       pieces.open(0);
-      while (pieces.copyOne()) {
+      while (!(endsEarly && pieces.owner.isInterrupted()) && pieces.copyOne()) {
         pieces.check();
       }
-      pieces.await(0);
+      if (endsEarly && pieces.owner.isInterrupted()) {
+        pieces.stop();
+      } else {
+        pieces.await(0);
+      }
       pieces.check();
     } finally {
       pieces.stop();
     }
+    return pieces.next.get();
   }
 
   /** Has the pieces of the next group copied, and threads help with them. */

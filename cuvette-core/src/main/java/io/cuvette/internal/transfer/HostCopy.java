@@ -4,6 +4,7 @@ import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.hostcopy.Pieces;
 import java.lang.foreign.MemorySegment;
 
@@ -24,14 +25,21 @@ final class HostCopy {
         host.byteSize() >= HELPED_BYTES
             && host.isForAllThreads()
             && HostParts.of("buffer", memory, !in).isForAllThreads();
+    long bytes = host.byteSize();
+    int copied;
     try {
-      Pieces.run(
-          piece -> copy(buffer, memory, host, piece, in),
-          host.pieces(),
-          helped ? CopyThreads.MOST : 0);
+      copied =
+          Pieces.run(
+              piece -> copy(buffer, memory, host, piece, in),
+              host.pieces(),
+              helped ? CopyThreads.MOST : 0,
+              bytes > StagedCopy.PART_BYTES);
     } catch (RuntimeException | Error e) {
-      long bytes = host.byteSize();
       throw PartialCopy.explained(e, in, bytes, bytes, 0, bytes);
+    }
+    if (copied < host.pieces()) {
+      long written = (long) copied * HostParts.PIECE_BYTES;
+      throw PartialCopy.explained(PartialCopy.interrupted(), in, bytes, bytes, written, 0);
     }
   }
 

@@ -8,6 +8,7 @@ import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
@@ -63,28 +64,8 @@ public final class HostTransfers {
     }
   }
 
-  /** Copies segments one after the other to the start of a buffer and waits. */
-  public static void gather(
-      Memory target, List<MemorySegment> sources, OpenStream stream, Staging staging) {
-    Transfers.checkCanWait(stream, "gatherFrom");
-    HostParts host = HostParts.of("sources", sources, false);
-    Transfers.checkFits(target, host.byteSize());
-    target.checkWritable();
-    host.forEachNative(source -> checkApart(target, source));
-    copy(target, host, stream, staging, true);
-  }
-
-  /** Copies the start of a buffer to segments one after the other and waits. */
-  public static void scatter(
-      Memory source, List<MemorySegment> targets, OpenStream stream, Staging staging) {
-    Transfers.checkCanWait(stream, "scatterTo");
-    HostParts host = HostParts.of("targets", targets, true);
-    checkHolds(source, host.byteSize());
-    host.forEachNative(target -> checkApart(source, target));
-    copy(source, host, stream, staging, false);
-  }
-
-  private static void copy(
+  /** Copies between the start of a buffer and the host, through chunks or by threads, and waits. */
+  public static void copy(
       Memory buffer, HostParts host, OpenStream stream, Staging staging, boolean in) {
     if (host.byteSize() == 0) {
       return;
@@ -114,8 +95,12 @@ public final class HostTransfers {
       return;
     }
     stream.awaitWork();
+    boolean endsEarly = rows.size() * packed.width() > StagedCopy.PART_BYTES;
     for (int i = 0; i < rows.size(); i++) {
       try {
+        if (endsEarly && Thread.currentThread().isInterrupted()) {
+          throw PartialCopy.interrupted();
+        }
         Memory row = buffer.part(packed.offsetOf(i), packed.width());
         MemorySegment memory = Objects.requireNonNull(row.hostMemory());
         HostCopy.run(row, memory, HostParts.of(name, rows.get(i), !in), in);
@@ -292,11 +277,24 @@ public final class HostTransfers {
           stream,
           buffer,
           driver -> {
-            work.accept(driver);
+            copy(driver, host, work);
             keepIfCaptured(stream, host);
           });
     } else {
-      Transfers.queue(stream, buffer, viewed, work);
+      Transfers.queue(stream, buffer, viewed, driver -> copy(driver, host, work));
+    }
+  }
+
+  /** Names what was closed under the call: the JVM does not. */
+  private static void copy(CudaDriver driver, MemorySegment host, Consumer<CudaDriver> work) {
+    try {
+      work.accept(driver);
+    } catch (IllegalStateException e) {
+      throw host.scope().isAlive()
+          ? e
+          : PartialCopy.explained(
+              HostParts.closed("memory of the host", host, e),
+              "copy of %d bytes: some may be written".formatted(host.byteSize()));
     }
   }
 
@@ -308,7 +306,7 @@ public final class HostTransfers {
     }
   }
 
-  private static void checkHolds(Memory source, long bytes) {
+  public static void checkHolds(Memory source, long bytes) {
     if (bytes > source.byteSize()) {
       throw new IndexOutOfBoundsException(
           "copy of %d bytes out of %s (expected: <= %d)"
@@ -317,7 +315,7 @@ public final class HostTransfers {
   }
 
   /** A segment can be the buffer's own memory, at the device's address or at the host's. */
-  private static void checkApart(Memory buffer, MemorySegment segment) {
+  public static void checkApart(Memory buffer, MemorySegment segment) {
     if (segment.isNative()) {
       Transfers.checkApart(buffer.address(), segment.address(), segment.byteSize());
       Transfers.checkApart(buffer.hostAddress(), segment.address(), segment.byteSize());

@@ -4,18 +4,19 @@ import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.CopyThreads;
 import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.hostcopy.Pieces;
 import io.cuvette.internal.order.OpenStream;
 
 /**
  * One copy between memory of the host and a buffer through chunks: while the device copies some,
  * threads fill or empty others. All calls of the driver are made by the thread that copies, in the
- * order of the bytes, so that what is written is a prefix when a copy fails. Confined to that
- * thread.
+ * order of the bytes, so that what is written is a prefix when a copy fails. When the thread is
+ * interrupted it begins no other part, and ends what it has begun. Confined to that thread.
  */
 final class StagedCopy {
   /** The bytes of each part but the last, which a chunk stands for. */
-  private static final long PART_BYTES = 2L << 20;
+  static final long PART_BYTES = 2L << 20;
 
   /** From so many bytes on other threads help. */
   private static final int HELPED_BYTES = 1 << 20;
@@ -28,6 +29,9 @@ final class StagedCopy {
   private final ChunkRing ring;
   private final long partBytes;
   private final int parts;
+
+  /** The part that is not begun, nor those after it. */
+  private int end;
 
   /** The bytes from the start that have come to the other side, or are on their way there. */
   private long written;
@@ -59,6 +63,7 @@ final class StagedCopy {
             2 * (helpers + 1));
     this.partBytes = ring.chunkBytes();
     this.parts = Math.toIntExact((host.byteSize() + partBytes - 1) / partBytes);
+    this.end = parts;
   }
 
   /**
@@ -82,8 +87,15 @@ final class StagedCopy {
       copy.run();
     } catch (RuntimeException | Error e) {
       throw PartialCopy.explained(
-          e, in, host.byteSize(), packed.width(), copy.written, copy.touched);
+          named(e, stream), in, host.byteSize(), packed.width(), copy.written, copy.touched);
     }
+  }
+
+  /** What ends with the Cuda under a copy is the copy's own, and no name for users. */
+  private static Throwable named(Throwable e, OpenStream stream) {
+    return e.getClass() == IllegalStateException.class && stream.on().session().isClosed()
+        ? new IllegalStateException("Cuda is closed", e)
+        : e;
   }
 
   private void run() {
@@ -98,6 +110,9 @@ final class StagedCopy {
         sendAll(pieces);
       } else {
         fetchAll(pieces);
+      }
+      if (end < parts) {
+        throw PartialCopy.interrupted();
       }
     } finally {
       pieces.stop();
@@ -138,13 +153,21 @@ final class StagedCopy {
     ring.at(piece / piecesOfPart()).copy(host, piece, offset, in);
   }
 
+  /** Where to end; an interrupt leaves it at what is begun. */
+  private int end(int begun) {
+    if (begun < end && Thread.currentThread().isInterrupted()) {
+      end = begun;
+    }
+    return end;
+  }
+
   private void sendAll(Pieces pieces) {
     int opened = 0;
     int sent = 0;
     int past = 0;
-    while (sent < parts) {
+    while (sent < end(opened)) {
       pieces.check();
-      if (opened < parts && ring.take(opened)) {
+      if (opened < end && ring.take(opened)) {
         report(opened);
         pieces.open(opened);
         opened++;
@@ -152,7 +175,7 @@ final class StagedCopy {
         send(sent);
         ring.at(sent).mark();
         sent++;
-      } else if (opened < parts && past < sent && ring.at(past).isPast()) {
+      } else if (opened < end && past < sent && ring.at(past).isPast()) {
         ring.free(past);
         past++;
       } else if (!pieces.copyOne()) {
@@ -163,16 +186,18 @@ final class StagedCopy {
         }
       }
     }
-    ring.at(parts - 1).awaitPast();
+    if (end > 0) {
+      ring.at(end - 1).awaitPast();
+    }
   }
 
   private void fetchAll(Pieces pieces) {
     int fetched = 0;
     int opened = 0;
     int done = 0;
-    while (done < parts) {
+    while (done < end(opened)) {
       pieces.check();
-      if (fetched < parts && ring.take(fetched)) {
+      if (fetched < end && ring.take(fetched)) {
         fetch(fetched);
         ring.at(fetched).mark();
         fetched++;
@@ -181,13 +206,13 @@ final class StagedCopy {
         written += bytes(done);
         touched -= bytes(done);
         done++;
-      } else if (opened < fetched && ring.at(opened).isPast()) {
+      } else if (opened < Math.min(fetched, end) && ring.at(opened).isPast()) {
         report(opened);
         touched += bytes(opened);
         pieces.open(opened);
         opened++;
       } else if (!pieces.copyOne()) {
-        if (opened < fetched) {
+        if (opened < Math.min(fetched, end)) {
           ring.at(opened).awaitPast();
         } else {
           pieces.await(done);

@@ -288,7 +288,7 @@ class AsyncCopiesTest {
             .hasMessageContaining("is closed");
         assertThatThrownBy(() -> stream.capture(() -> refuse(buffer, each.asSlice(0, 9), stream)))
             .isInstanceOf(IllegalStateException.class)
-            .hasMessageContaining("expected: copyFrom or copyTo");
+            .hasMessageContaining("expected: the copy with the stream that gives none");
       }
       assertThatThrownBy(() -> buffer.copyFromAsync(pinned, stream))
           .isInstanceOf(IndexOutOfBoundsException.class);

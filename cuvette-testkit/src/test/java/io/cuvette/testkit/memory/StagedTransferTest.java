@@ -304,21 +304,6 @@ class StagedTransferTest {
   }
 
   @CudaTest
-  void interruptedThread_copiesAllAndStaysInterrupted(Cuda cuda) {
-    byte[] pattern = Bytes.random(9, 7 * MIB);
-    try (Buffer buffer = cuda.allocate(pattern.length)) {
-      Thread.currentThread().interrupt();
-      buffer.copyFrom(MemorySegment.ofArray(pattern));
-      byte[] back = new byte[pattern.length];
-      buffer.copyTo(MemorySegment.ofArray(back));
-      assertThat(Thread.interrupted()).isTrue();
-      assertThat(back).isEqualTo(pattern);
-    } finally {
-      boolean _ = Thread.interrupted();
-    }
-  }
-
-  @CudaTest
   void manyTransfers_leaveNothing(Cuda cuda) throws InterruptedException {
     byte[] some = Bytes.random(4, 3 * MIB);
     try (Buffer buffer = cuda.allocate(some.length)) {

@@ -28,6 +28,7 @@ final class BufferOperations {
       addSegmentCopies(all, memory);
       addBoxesOfTheHost(all, memory);
       addCompletions(all, memory);
+      addRowCompletions(all, memory);
       addFills(all, memory);
       addViews(all, memory);
     }
@@ -49,12 +50,12 @@ final class BufferOperations {
     all.add(two("Buffer.copyTo(Buffer, CudaStream)", memory, Buffer::copyTo));
     all.add(
         two(
-            "Buffer.copyFrom(Buffer, CopyBox)",
+            "RowTransfers.copyFrom(Buffer, CopyBox)",
             memory,
             (buffer, other, _) -> buffer.copyFrom(other, BOX)));
     all.add(
         two(
-            "Buffer.copyFrom(Buffer, CopyBox, CudaStream)",
+            "RowTransfers.copyFrom(Buffer, CopyBox, CudaStream)",
             memory,
             (buffer, other, stream) -> buffer.copyFrom(other, BOX, stream)));
     all.add(
@@ -93,7 +94,7 @@ final class BufferOperations {
     }
     all.add(
         Operation.of(
-            "Buffer.gatherFrom(List)",
+            "RowTransfers.gatherFrom(List)",
             memory.toString(),
             stage -> {
               Buffer buffer = stage.buffer(memory);
@@ -102,7 +103,7 @@ final class BufferOperations {
             }));
     all.add(
         Operation.of(
-            "Buffer.scatterTo(List)",
+            "RowTransfers.scatterTo(List)",
             memory.toString(),
             stage -> {
               Buffer buffer = stage.buffer(memory);
@@ -145,10 +146,55 @@ final class BufferOperations {
             (buffer, host, stream) -> finish(buffer.copyToAsync(host, stream))));
   }
 
+  /** Boxes, rows and batches in order of a stream, and with the completion. */
+  private static void addRowCompletions(List<Operation> all, Memory memory) {
+    all.add(
+        two(
+            "CopyBatch.copyAsync(CudaStream)",
+            memory,
+            (buffer, other, stream) ->
+                finish(CopyBatch.of(halves(buffer), halves(other)).copyAsync(stream))));
+    all.add(
+        two(
+            "RowTransfers.copyFromAsync(Buffer, CopyBox, CudaStream)",
+            memory,
+            (buffer, other, stream) -> finish(buffer.copyFromAsync(other, BOX, stream))));
+    all.add(
+        queued(
+            "RowTransfers.copyFromAsync(MemorySegment, CopyBox, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.copyFromAsync(host, BOX, stream))));
+    all.add(
+        queued(
+            "RowTransfers.copyToAsync(MemorySegment, CopyBox, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.copyToAsync(host, BOX, stream))));
+    all.add(
+        queued(
+            "RowTransfers.gatherFrom(List, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.gatherFrom(List.of(host), stream)));
+    all.add(
+        queued(
+            "RowTransfers.scatterTo(List, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.scatterTo(List.of(host), stream)));
+    all.add(
+        queued(
+            "RowTransfers.gatherFromAsync(List, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.gatherFromAsync(List.of(host), stream))));
+    all.add(
+        queued(
+            "RowTransfers.scatterToAsync(List, CudaStream)",
+            memory,
+            (buffer, host, stream) -> finish(buffer.scatterToAsync(List.of(host), stream))));
+  }
+
   private static void addBoxesOfTheHost(List<Operation> all, Memory memory) {
     all.add(
         Operation.of(
-            "Buffer.copyFrom(MemorySegment, CopyBox)",
+            "RowTransfers.copyFrom(MemorySegment, CopyBox)",
             memory.toString(),
             stage -> {
               Buffer buffer = stage.buffer(memory);
@@ -157,7 +203,7 @@ final class BufferOperations {
             }));
     all.add(
         Operation.of(
-            "Buffer.copyTo(MemorySegment, CopyBox)",
+            "RowTransfers.copyTo(MemorySegment, CopyBox)",
             memory.toString(),
             stage -> {
               Buffer buffer = stage.buffer(memory);
@@ -166,12 +212,12 @@ final class BufferOperations {
             }));
     all.add(
         queued(
-            "Buffer.copyFrom(MemorySegment, CopyBox, CudaStream)",
+            "RowTransfers.copyFrom(MemorySegment, CopyBox, CudaStream)",
             memory,
             (buffer, host, stream) -> buffer.copyFrom(host, BOX, stream)));
     all.add(
         queued(
-            "Buffer.copyTo(MemorySegment, CopyBox, CudaStream)",
+            "RowTransfers.copyTo(MemorySegment, CopyBox, CudaStream)",
             memory,
             (buffer, host, stream) -> buffer.copyTo(host, BOX, stream)));
   }

@@ -1,10 +1,16 @@
-package io.cuvette.internal.transfer;
+package io.cuvette.internal.hostcopy;
 
 import io.cuvette.driver.CudaException;
+import java.util.concurrent.CancellationException;
 
 /** Says of a copy that failed which bytes were written. Stateless. */
 public final class PartialCopy {
   private PartialCopy() {}
+
+  /** The end of a copy whose thread is interrupted, and stays so. */
+  public static CancellationException interrupted() {
+    return new CancellationException("the thread is interrupted");
+  }
 
   /**
    * The failure with the bytes in its text.
@@ -13,7 +19,7 @@ public final class PartialCopy {
    * @param written how many bytes from the start were written
    * @param touched how many behind these may have been written too, in part
    */
-  static RuntimeException explained(
+  public static RuntimeException explained(
       Throwable e, boolean in, long bytes, long rowBytes, long written, long touched) {
     String rows = rowBytes < bytes ? " in rows of %d".formatted(rowBytes) : "";
     return explained(e, text(in, bytes, rows, written, touched));
@@ -26,6 +32,7 @@ public final class PartialCopy {
   public static RuntimeException explained(Throwable e, String text) {
     return switch (e) {
       case CudaException cuda when cuda.getClass() == CudaException.class -> cuda.explained(text);
+      case CancellationException _ -> new CancellationException(e.getMessage() + "; " + text);
       case IllegalStateException _ -> new IllegalStateException(e.getMessage() + "; " + text, e);
       default -> suppressing(e, text);
     };
