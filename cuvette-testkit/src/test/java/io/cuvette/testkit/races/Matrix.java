@@ -153,7 +153,7 @@ final class Matrix {
     }
   }
 
-  private static CudaDriver openDriver(String device) {
+  static CudaDriver openDriver(String device) {
     String name = device.split(":", 2)[0];
     for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
       if (provider.name().equals(name)) {

@@ -11,6 +11,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
@@ -35,9 +37,13 @@ import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
 import io.cuvette.testkit.SweepReport;
 import io.cuvette.testkit.support.Bytes;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -87,6 +93,30 @@ class UnderFaultsTest {
           buffer.scatterTo(HostRows.of(back));
           assertThat(back[0]).isEqualTo(Arrays.copyOf(pattern, 2_500_000));
           assertThat(back[1]).isEqualTo(Arrays.copyOfRange(pattern, 2_500_000, pattern.length));
+        }
+      }
+    },
+    BOXES_ROWS_AND_BATCHES {
+      @Override
+      public void run(Cuda cuda) throws Exception {
+        CopyBox apart = CopyBox.of(1000, 3).withTarget(0, 1500);
+        MemorySegment pageable = Arena.ofAuto().allocate(3000);
+        try (CudaStream stream = cuda.device(0).createStream();
+            PinnedBuffer pinned = cuda.allocatePinned(3000);
+            Buffer wide = cuda.allocate(4500, stream);
+            Buffer packed = cuda.allocate(3000, stream)) {
+          pinned.segment().fill((byte) 3);
+          List<MemorySegment> rows =
+              List.of(pinned.segment().asSlice(0, 999), pinned.segment().asSlice(999));
+          finish(wide.copyFromAsync(pinned.segment(), apart, stream));
+          finish(packed.copyFromAsync(wide, CopyBox.of(1000, 3).withSource(0, 1500), stream));
+          finish(packed.copyToAsync(pageable, CopyBox.of(1500, 2), stream));
+          assertThat(pageable.get(ValueLayout.JAVA_BYTE, 2999)).isEqualTo((byte) 3);
+          finish(packed.gatherFromAsync(rows, stream));
+          finish(packed.scatterToAsync(List.of(pageable), stream));
+          List<Buffer> parts = List.of(packed.slice(0, 70), packed.slice(70, 700));
+          finish(CopyBatch.of(List.of(wide, wide.slice(2000)), parts).copyAsync(stream));
+          packed.copyFrom(MemorySegment.ofArray(CHUNKS), CopyBox.of(500, 2).withTarget(0, 1000));
         }
       }
     },
@@ -284,6 +314,15 @@ class UnderFaultsTest {
         cuda.allocateManaged(100);
         other.record();
       }
+    }
+  }
+
+  /** Waits for a copy; fails as it did. */
+  private static void finish(CompletableFuture<Void> copy) throws Exception {
+    try {
+      copy.get(20, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof RuntimeException failure ? failure : e;
     }
   }
 
