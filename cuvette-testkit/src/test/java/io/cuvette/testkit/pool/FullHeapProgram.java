@@ -12,6 +12,7 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.LeakLevel;
+import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -29,10 +31,12 @@ import java.util.regex.Pattern;
 /**
  * Allocates and closes with a heap that is full but for a number of small pieces, from none to
  * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. Run in a process of
- * its own, with a small heap; with an argument for a caching pool alone.
+ * its own, with a small heap; with an argument for a caching pool alone, or for each allocation of
+ * few steps.
  */
 final class FullHeapProgram {
   private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
+  private static final int FULL_RUN = 100;
   private static final int STEP = 3;
 
   /** Which steps are taken; all as a rule. */
@@ -40,6 +44,15 @@ final class FullHeapProgram {
 
   /** Rounds with a heap before, in which classes are loaded. */
   private static final int WARM = 1;
+
+  /** What an array of a piece takes, with its header. */
+  private static final int PIECE_BYTES = 80;
+
+  private static final int LARGE_BYTES = 1 << 16;
+  private static final int HEADER_BYTES = 16;
+
+  /** No object is smaller by much: so each allocation of a step is one that fails. */
+  private static final int GRAIN_BYTES = 32;
 
   private static final int BLOCK = 4096;
   private static final int LARGE = 8192;
@@ -66,6 +79,10 @@ final class FullHeapProgram {
   private final int events = driver.liveEvents();
   private final int pools = driver.livePools();
   private final List<byte[]> heap = new ArrayList<>(1 << 16);
+
+  /** How many large arrays leave room for few small ones. */
+  private int mostLarge = Integer.MAX_VALUE;
+
   private int failures;
 
   private FullHeapProgram() {
@@ -75,12 +92,21 @@ final class FullHeapProgram {
 
   public static void main(String[] args) {
     FullHeapProgram program = new FullHeapProgram();
-    if (args.length == 0) {
-      program.runAll();
-    } else {
-      program.check("pool", () -> program.pool.allocate(BLOCK, program.stream));
+    switch (args.length == 0 ? "all" : args[0]) {
+      case "all" -> program.runAll();
+      case "each" -> program.failEach();
+      default -> program.check("pool", () -> program.pool.allocate(BLOCK, program.stream));
     }
+    program.close();
     System.out.printf("%d of the steps had no heap%n", program.failures);
+  }
+
+  private void close() {
+    cuda.close();
+    int left = driver.liveEvents() + driver.livePools() + driver.liveRanges() + driver.liveMemory();
+    if (left + driver.livePieces() != 0) {
+      throw new AssertionError("something is left behind the Cuda");
+    }
   }
 
   private void runAll() {
@@ -123,6 +149,43 @@ final class FullHeapProgram {
           MemoryPool own = new MemoryPool(cuda);
           closeAfter(own::close, () -> own.allocate(BLOCK, stream).close());
         });
+  }
+
+  private void failEach() {
+    List<Buffer> out = new ArrayList<>(64);
+    Runnable close = () -> out.removeLast().close();
+    pool.setLimit(MemoryLimit.ofBytes(8 * BLOCK)); // which is soon used up by what stays reserved
+    pinned.setLimit(MemoryLimit.ofBytes(8 * BLOCK));
+    failEach("pool", () -> out.add(pool.allocate(BLOCK, stream)), close);
+    failEach("pinned", () -> out.add(pinned.allocate(BLOCK)), close);
+    if (MOST_LEFT >= FULL_RUN) {
+      failEach(
+          "pool of the driver",
+          () -> new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS).close(),
+          () -> {});
+    }
+  }
+
+  /** With a little more heap each time, until there is enough. */
+  private void failEach(String name, Runnable step, Runnable undo) {
+    step.run();
+    undo.run();
+    check(name);
+    int left = 0;
+    for (boolean failed = true; failed; left += GRAIN_BYTES) {
+      fill(left);
+      try {
+        step.run();
+        failed = false;
+      } catch (OutOfMemoryError e) {
+        failures++;
+      }
+      heap.clear();
+      if (!failed) {
+        undo.run();
+      }
+      check("%s with %d bytes left".formatted(name, left));
+    }
   }
 
   /** Not by a statement: that would add an error without heap to itself. */
@@ -179,7 +242,7 @@ final class FullHeapProgram {
       prepare.run();
       boolean failed = false;
       if (left >= 0) {
-        fill(left);
+        fill(left * PIECE_BYTES);
       }
       for (Runnable step : steps) {
         try {
@@ -210,7 +273,8 @@ final class FullHeapProgram {
           pinned.freeAllBlocks();
           resource.attributes().usedMemCurrent();
           async.freeAllBlocks();
-          return driver.liveMemory() + driver.livePieces() == 0;
+          long held = pool.totalBytes() + elastic.totalBytes() + pinned.totalBytes();
+          return driver.liveMemory() + driver.livePieces() == 0 && held == 0;
         });
     until(what, () -> driver.liveEvents() == events);
     until(what, () -> driver.livePools() == pools);
@@ -228,6 +292,7 @@ final class FullHeapProgram {
       }
       if (i > 1) {
         System.gc();
+        LockSupport.parkNanos(i * 1_000_000L); // a thread of the JVM hands on what it found
       }
       cuda.leaksFound();
     }
@@ -244,19 +309,28 @@ final class FullHeapProgram {
                 pinned.stats()));
   }
 
-  /** Takes all heap but a number of small pieces. */
+  /** Takes all heap but so many bytes. */
   private void fill(int left) {
-    for (int size : new int[] {1 << 16, 1 << 6}) { // each end of the heap costs full collections
-      try {
-        while (true) {
-          heap.add(new byte[size]);
-        }
-      } catch (OutOfMemoryError e) {
-        // smaller ones
-      }
-    }
-    for (int i = 0; i < left && !heap.isEmpty(); i++) {
+    addUntilFull(LARGE_BYTES, mostLarge);
+    mostLarge = Math.min(mostLarge, heap.size() - 1); // to reach the end costs full collections
+    addUntilFull(PIECE_BYTES, Integer.MAX_VALUE);
+    int free = 0;
+    while (free < left && !heap.isEmpty()) {
       heap.removeLast();
+      free += PIECE_BYTES;
+    }
+    if (free - left >= HEADER_BYTES) {
+      heap.add(new byte[free - left - HEADER_BYTES]);
+    }
+  }
+
+  private void addUntilFull(int bytes, int most) {
+    try {
+      while (heap.size() < most) {
+        heap.add(new byte[bytes - HEADER_BYTES]);
+      }
+    } catch (OutOfMemoryError e) {
+      // as it is to be
     }
   }
 }

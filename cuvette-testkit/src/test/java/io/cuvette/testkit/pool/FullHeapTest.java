@@ -26,6 +26,11 @@ class FullHeapTest {
     run(LeakLevel.FULL, "pool");
   }
 
+  @Test
+  void whicheverAllocationFails_nothingIsLost() throws Exception {
+    run(LeakLevel.COUNT, "each");
+  }
+
   private static void run(LeakLevel level, String... arguments) throws Exception {
     List<String> command = PeerCommand.of(FullHeapProgram.class);
     command.add(1, "-Dcuvette.leaks=" + level);
