@@ -20,6 +20,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** An elastic pool at its edges: odd sizes, ends at odd moments, and what others refuse. */
 class ElasticEdgesTest {
@@ -77,6 +79,45 @@ class ElasticEdgesTest {
       pool.allocate(512, one).close();
       assertThat(pool.trim(0) + pool.totalBytes()).isLessThanOrEqualTo(2 * MIB);
       pool.assertConsistent();
+    }
+  }
+
+  /** The driver is asked without a lock: whoever ends something then cannot see what is made. */
+  @ParameterizedTest
+  @ValueSource(strings = {"pool", "stream", "nothing"})
+  void whateverEndsWhileAddressesAreReserved_endsWhatIsMade(String ended) {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream()) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+      AtomicBoolean reserved = new AtomicBoolean();
+      script.answer(
+          "memAddressReserve",
+          call -> {
+            if (reserved.compareAndSet(false, true)) {
+              Thread.ofPlatform()
+                  .start(
+                      switch (ended) {
+                        case "pool" -> pool::close;
+                        case "stream" -> stream::close;
+                        default -> () -> pool.allocate(512, other).close();
+                      })
+                  .join();
+            }
+            return call.proceed();
+          });
+      if (ended.equals("nothing")) {
+        pool.allocate(512, stream).close();
+        assertThat(script.count("memAddressReserve")).isEqualTo(2);
+        assertThat(script.count("memAddressFree")).as("of the second").isOne();
+      } else {
+        assertThatThrownBy(() -> pool.allocate(512, stream))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("is closed");
+      }
+      pool.close();
+      assertThat(script.count("memAddressFree")).isEqualTo(script.count("memAddressReserve"));
     }
   }
 

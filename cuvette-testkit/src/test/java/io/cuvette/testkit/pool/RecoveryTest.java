@@ -81,6 +81,16 @@ class RecoveryTest {
     }
   }
 
+  /** The limit has room to the byte: it is the driver that is short. */
+  @CudaTest(memory = "64MiB")
+  void otherPoolsCaches_areReleased_ifTheLimitHasJustTheRoom(Cuda cuda, MemoryPool idle) {
+    idle.allocate(40 * MIB).close();
+    try (MemoryPool pool = limited(cuda, 40 * MIB);
+        Buffer _ = pool.allocate(40 * MIB)) {
+      assertThat(idle.totalBytes()).isZero();
+    }
+  }
+
   /** What a limit of its own makes short is no reason to take the others' caches. */
   @CudaTest(memory = "64MiB")
   void otherPoolsCaches_areKept_ifOnlyTheLimitIsShort(Cuda cuda, MemoryPool idle) {
