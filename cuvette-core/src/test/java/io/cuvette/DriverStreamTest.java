@@ -7,10 +7,13 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.instrument.TracingDriver;
 import io.cuvette.internal.stream.DriverStream;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -25,6 +28,7 @@ class DriverStreamTest {
   private final List<String> calls = new CopyOnWriteArrayList<>();
   private @Nullable BusyDriver made;
   private @Nullable CudaStatus failure;
+  private @Nullable Runnable atCreate;
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::decorated));
   private final BusyDriver driver = Objects.requireNonNull(made);
   private final CudaDevice device = cuda.device(0);
@@ -35,7 +39,7 @@ class DriverStreamTest {
     return TracingDriver.of(made, call -> calls.add(call.call()));
   }
 
-  /** Fails the waits for events, if it is told with what. */
+  /** Fails frees of memory, if it is told with what, and is not alone as it makes a stream. */
   private final class Failing extends ForwardingDriver {
     Failing(CudaDriver delegate) {
       super(delegate);
@@ -57,6 +61,24 @@ class DriverStreamTest {
     @Override
     public MemoryCalls memory() {
       return memoryCalls;
+    }
+
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public long streamCreateWithPriority(int device, int flags, int priority) {
+            Runnable first = atCreate;
+            atCreate = null;
+            if (first != null) {
+              first.run();
+            }
+            return super.streamCreateWithPriority(device, flags, priority);
+          }
+        };
+
+    @Override
+    public StreamCalls streams() {
+      return streamCalls;
     }
   }
 
@@ -142,6 +164,15 @@ class DriverStreamTest {
     stream.close();
     assertThat(side.isClosed()).isTrue();
     assertThat(callsAbout(side.handle).getLast()).startsWith("streamDestroy(");
+  }
+
+  @Test
+  void sideStreamThatTwoMakeAtOnce_isOne_andTheOtherEnds() {
+    List<DriverStream> first = new ArrayList<>();
+    atCreate = () -> first.add(stream.state.side.get());
+    assertThat(stream.state.side.get()).isSameAs(first.getFirst());
+    assertThat(count("streamDestroy")).isOne();
+    assertThat(callsAbout(first.getFirst().handle)).noneMatch(call -> call.contains("Destroy"));
   }
 
   @Test

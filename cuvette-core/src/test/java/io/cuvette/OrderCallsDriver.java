@@ -35,6 +35,9 @@ final class OrderCallsDriver extends ForwardingDriver {
   /** What is done right after the next record of an event, before it returns. */
   final AtomicReference<@Nullable Runnable> afterRecord = new AtomicReference<>();
 
+  /** What is done first as an event is asked next. */
+  final AtomicReference<@Nullable Runnable> atQuery = new AtomicReference<>();
+
   /** What is done first as a stream waits next. */
   final AtomicReference<@Nullable Runnable> atWait = new AtomicReference<>();
 
@@ -78,6 +81,7 @@ final class OrderCallsDriver extends ForwardingDriver {
         @Override
         public boolean eventQuery(int device, long event) {
           queries.incrementAndGet();
+          run(atQuery);
           return super.eventQuery(device, event);
         }
       };

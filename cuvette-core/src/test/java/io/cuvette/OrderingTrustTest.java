@@ -230,6 +230,23 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
   }
 
+  /** The answer is of what the device has recorded by then. */
+  @ParameterizedTest
+  @EnumSource
+  void eventRecordedAnewAsItIsAsked_doesNotTellOfTheFirstStream(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      calls.atQuery.set(() -> event.record(home));
+      assertThat(event.isDone()).isTrue();
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
   @ParameterizedTest
   @EnumSource
   void eventRecordedAnewAsAStreamWaits_doesNotTellOfTheFirstStream(Kind kind) {
