@@ -10,18 +10,18 @@ import io.cuvette.driver.FirstFailure;
 import io.cuvette.instrument.TraceRing;
 import io.cuvette.instrument.TracedCall;
 import io.cuvette.internal.base.PerThread;
+import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.channel.Closing;
 import io.cuvette.internal.ordered.FreeingStreams;
+import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.sim.internal.pace.MixedPace;
 import io.cuvette.sim.internal.share.ProcessId;
 import io.cuvette.sim.internal.share.SharedRing;
 import java.lang.foreign.Arena;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.SplittableRandom;
-import java.util.stream.IntStream;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -29,7 +29,6 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class SmallRulesTest {
   private static final int REMEMBERED = 32;
-  private static final int QUERIES = 1000;
 
   @Test
   void capture_isActiveWhileItIsValid() {
@@ -120,17 +119,18 @@ class SmallRulesTest {
     assertThat(ring.dropped()).isEqualTo(1);
   }
 
-  /** More than one operation runs at once while somebody polls, and none for a while. */
+  /** Else what is kept by number would grow for ever. */
   @Test
-  void mixedPace_runsSeveralOperationsOrNone_whileSomebodyPolls() {
-    int[] ran =
-        IntStream.range(0, 5)
-            .flatMap(seed -> {
-              MixedPace pace = new MixedPace(new SplittableRandom(seed));
-              return IntStream.range(0, QUERIES).map(_ -> pace.afterBusyQuery());
-            })
-            .toArray();
-    assertThat(ran).contains(0, 2, 16);
+  void chunkThatGoes_leavesItsNumberToTheNext() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Chunks chunks = new Chunks();
+      for (int i = 0; i < 100; i++) {
+        Memory memory = ((BufferBase) cuda.allocate(512)).memory();
+        int number = chunks.add(memory, 512);
+        assertThat(number).isZero();
+        Objects.requireNonNull(chunks.remove(number)).giveBack();
+      }
+    }
   }
 
   @Test
