@@ -1,17 +1,13 @@
 package io.cuvette;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.index.Seeds;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Queue;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -157,30 +153,27 @@ class FittingBlocksTest {
         streams.add(cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING));
       }
       MemoryResource pool = kind.equals("memory") ? memory : elastic;
-      assertThat(failures(pool, streams, random)).as(device).isEmpty();
+      useAll(pool, streams, random);
       streams.forEach(CudaStream::close);
     }
   }
 
-  private static Queue<Throwable> failures(
+  private static void useAll(
       MemoryResource pool, List<CudaStream> streams, SplittableRandom random) {
-    Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
     Semaphore room = new Semaphore(BLOCKS, true);
-    List<Thread> threads = new ArrayList<>();
+    List<Worker> workers = new ArrayList<>();
     for (int i = 0; i < THREADS; i++) {
-      Worker worker = new Worker(pool, streams, room, random.split());
-      threads.add(
-          Thread.ofPlatform()
-              .start(() -> {
-                try {
-                  worker.run();
-                } catch (RuntimeException | Error e) {
-                  failures.add(e);
-                  room.release(BLOCKS); // the others need not wait
-                }
-              }));
+      workers.add(new Worker(pool, streams, room, random.split()));
     }
-    threads.forEach(thread -> Await.until(() -> !thread.isAlive()));
-    return failures;
+    OnThreads.run(
+        THREADS,
+        i -> {
+          try {
+            workers.get(i).run();
+          } catch (RuntimeException | Error e) {
+            room.release(BLOCKS); // the others need not wait
+            throw e;
+          }
+        });
   }
 }

@@ -17,7 +17,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
@@ -112,33 +111,10 @@ class ThreadsOnOneStreamTest {
     return ((CachedBlock) ((BufferBase) buffer).block()).stripe != null;
   }
 
-  /** Runs work on several threads, and throws what the first of them threw that failed. */
-  private static void onThreads(int count, IntConsumer work) {
-    Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
-    List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < count; i++) {
-      int number = i;
-      threads.add(
-          Thread.ofPlatform()
-              .start(() -> {
-                try {
-                  work.accept(number);
-                } catch (RuntimeException | Error e) {
-                  failures.add(e);
-                }
-              }));
-    }
-    threads.forEach(thread -> Await.until(() -> !thread.isAlive()));
-    Throwable first = failures.peek();
-    if (first != null) {
-      throw new AssertionError("a thread failed: " + first, first);
-    }
-  }
-
   /** Has threads meet, so that stripes are there from now on. */
   private static void meet(Pool pool, CudaStream stream) {
     AtomicBoolean met = new AtomicBoolean();
-    onThreads(
+    OnThreads.run(
         THREADS,
         thread -> {
           while (!met.get()) {
@@ -303,7 +279,7 @@ class ThreadsOnOneStreamTest {
         workers.add(new Worker(random.split(), pool, stream, live, handedOver));
       }
       boolean releases = random.nextBoolean();
-      onThreads(THREADS, i -> workers.get(i).run(releases && i == 0));
+      OnThreads.run(THREADS, i -> workers.get(i).run(releases && i == 0));
       long made = workers.stream().mapToLong(worker -> worker.allocations).sum();
       assertThat(pool.stats().allocations()).isEqualTo(before + made);
       checkAtRest(pool, stream, workers, live);
@@ -350,7 +326,7 @@ class ThreadsOnOneStreamTest {
       pool.allocate(LIMIT, stream).close(); // one piece, to be cut by all
       meet(pool, stream);
       for (int round = 0; round < 20; round++) {
-        onThreads(
+        OnThreads.run(
             THREADS,
             thread -> {
               List<Buffer> own = new ArrayList<>();
@@ -385,7 +361,7 @@ class ThreadsOnOneStreamTest {
       } else if (shortOf.equals("device")) {
         Buffer _ = cuda.allocate(cuda.currentDevice().memoryInfo().freeBytes() - most);
       }
-      onThreads(
+      OnThreads.run(
           THREADS,
           thread -> {
             SplittableRandom random = new SplittableRandom(thread);
@@ -418,7 +394,7 @@ class ThreadsOnOneStreamTest {
         Pool pool = open(kind, cuda);
         meet(pool, stream);
         AtomicLong made = new AtomicLong();
-        onThreads(THREADS, thread -> allocateUntilClosed(pool, stream, thread == 0, made));
+        OnThreads.run(THREADS, thread -> allocateUntilClosed(pool, stream, thread == 0, made));
         stream.synchronize();
         cuda.currentDevice().synchronize();
         assertThat(inUse(cuda)).isEqualTo(before);
@@ -466,7 +442,7 @@ class ThreadsOnOneStreamTest {
   }
 
   private static void forget(Supplier<Buffer> allocate) {
-    onThreads(
+    OnThreads.run(
         THREADS,
         thread -> {
           for (int i = 0; i < 5; i++) {
