@@ -10,7 +10,6 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.driverpool.DriverPools;
-import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.lifetime.ShutdownGate;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
@@ -55,14 +54,9 @@ public final class CurrentPool {
       Faces faces, long bytes, OpenStream stream, OrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
-      Capture capture = stream.allocatesFor();
       int device = stream.on().id();
-      long address =
-          capture == null
-              ? driver.ordered().memAllocAsync(device, bytes, stream.state.handle)
-              : OutsideCapture.allocate(
-                  stream.on(), beside -> driver.ordered().memAllocAsync(device, bytes, beside));
-      return memory.own(faces, address, bytes, bytes, stream, capture);
+      return new OrderedRequest(stream, in -> driver.ordered().memAllocAsync(device, bytes, in))
+          .make(memory, faces, bytes, bytes);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

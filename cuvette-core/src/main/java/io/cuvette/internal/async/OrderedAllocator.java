@@ -11,7 +11,6 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.driverpool.AttributesOfPool;
 import io.cuvette.internal.driverpool.DriverPool;
-import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
 import org.jspecify.annotations.Nullable;
@@ -84,13 +83,13 @@ public final class OrderedAllocator {
   private @Nullable Face ask(long bytes, long rounded, OpenStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
-      Capture capture = stream.allocatesFor();
-      long address =
-          capture == null
-              ? allocate(driver, rounded, stream, stream.state.handle)
-              : OutsideCapture.allocate(
-                  stream.on(), beside -> allocate(driver, rounded, stream, beside));
-      return memory.own(faces, address, bytes, rounded, stream, capture);
+      return new OrderedRequest(
+              stream,
+              in ->
+                  driver
+                      .ordered()
+                      .memAllocFromPoolAsync(stream.on().id(), rounded, pool.handle(), in))
+          .make(memory, faces, bytes, rounded);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -100,10 +99,6 @@ public final class OrderedAllocator {
     } finally {
       stream.unhold();
     }
-  }
-
-  private long allocate(CudaDriver driver, long rounded, OpenStream stream, long in) {
-    return driver.ordered().memAllocFromPoolAsync(stream.on().id(), rounded, pool.handle(), in);
   }
 
   public OutOfDeviceMemoryException outOfMemory(

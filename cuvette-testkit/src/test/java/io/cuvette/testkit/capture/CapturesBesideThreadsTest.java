@@ -2,7 +2,9 @@ package io.cuvette.testkit.capture;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
+import io.cuvette.CaptureMode;
 import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
@@ -22,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Timeout;
 
@@ -128,6 +131,52 @@ class CapturesBesideThreadsTest {
     try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
       run(cuda, pool, pool::stats, subject.seed());
       pool.assertConsistent();
+    }
+  }
+
+  /** Memory of the driver that is taken just as a capture begins is no node of its graph. */
+  @CudaTest
+  void memoryOfTheDriver(Subject subject, Cuda cuda) throws InterruptedException {
+    SplittableRandom random = new SplittableRandom(subject.seed());
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      for (MemoryResource resource : List.of(pool, MemoryResource.async())) {
+        SplittableRandom own = random.split();
+        AtomicBoolean isOver = new AtomicBoolean();
+        threads.run(
+            THREADS,
+            thread -> {
+              if (thread == 0) {
+                captureOften(resource, stream, own);
+                isOver.set(true);
+              }
+              while (!isOver.get()) {
+                fillOne(resource, stream, MOST_BYTES / THREADS * thread);
+              }
+            });
+        stream.synchronize();
+      }
+    }
+  }
+
+  private static void captureOften(
+      MemoryResource resource, CudaStream stream, SplittableRandom random) {
+    for (int i = 0; i < 10 * CAPTURES; i++) {
+      CaptureOptions relaxed = CaptureOptions.DEFAULTS.withMode(CaptureMode.RELAXED);
+      stream.beginCapture(relaxed);
+      fillOne(resource, stream, bytes(random));
+      try (CudaGraph made = stream.endCapture();
+          CudaGraphExec exec = made.instantiate()) {
+        for (int k = random.nextInt(3); k > 0; k--) {
+          exec.launch(stream);
+        }
+      }
+    }
+  }
+
+  private static void fillOne(MemoryResource resource, CudaStream stream, long bytes) {
+    try (Buffer buffer = resource.allocate(bytes, stream)) {
+      buffer.fill((byte) 1, stream);
     }
   }
 
