@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Timeout;
 
 /** Boxes, rows of the host and batches in order of a stream, and with a completion. */
@@ -205,95 +206,80 @@ class AsyncRowsTest {
   }
 
   @CudaTest
-  void whatIsWrong_isRefused_andNothingIsQueued(
+  void memoryThatCouldMove_isRefused_andNothingIsQueued(
       ScriptedDriver driver, Cuda cuda, CudaStream stream) {
     MemorySegment heap = MemorySegment.ofArray(new byte[3000]);
+    String way = "copy it into a PinnedBuffer first";
+    Class<? extends Exception> type = IllegalArgumentException.class;
+    try (PinnedBuffer pinned = cuda.allocatePinned(3000);
+        Buffer buffer = cuda.allocate(2999, stream)) {
+      List<MemorySegment> one = List.of(rows(pinned.segment()).getFirst(), heap);
+      List<MemorySegment> arrays = HostRows.of(new float[2][3]);
+      CopyBox box = CopyBox.of(10, 2);
+      refuse(type, "sources[1]: heap segment of 3000", () -> buffer.gatherFromAsync(one, stream));
+      refuse(type, way, () -> buffer.scatterToAsync(arrays, stream));
+      refuse(type, way, () -> buffer.copyFromAsync(heap, box, stream));
+      refuse(type, way, () -> buffer.copyToAsync(heap, box, stream));
+      assertNothingIsQueued(driver);
+    }
+  }
+
+  @CudaTest
+  void whatDoesNotFit_isRefused_andNothingIsQueued(
+      ScriptedDriver driver, Cuda cuda, CudaStream stream) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(3000);
+        Buffer buffer = cuda.allocate(2999, stream)) {
+      List<MemorySegment> rows = rows(pinned.segment());
+      List<MemorySegment> readOnly = List.of(rows.get(2), rows.getFirst().asReadOnly());
+      List<MemorySegment> own = List.of(rows.getLast(), pinned.segment().asSlice(0, 5));
+      refuse(
+          IndexOutOfBoundsException.class,
+          "copy of 3000 bytes into",
+          () -> buffer.gatherFromAsync(rows, stream));
+      refuse(
+          IndexOutOfBoundsException.class,
+          "copy of 3000 bytes out of",
+          () -> buffer.scatterToAsync(rows, stream));
+      refuse(
+          IllegalArgumentException.class,
+          "targets[1]: ",
+          () -> buffer.scatterToAsync(readOnly, stream));
+      refuse(
+          IllegalArgumentException.class,
+          "1000 bytes are in both ranges",
+          () -> pinned.gatherFromAsync(own, stream));
+      assertThatThrownBy(() -> buffer.gatherFromAsync(Arrays.asList(rows.getFirst(), null), stream))
+          .isInstanceOf(NullPointerException.class);
+      assertNothingIsQueued(driver);
+    }
+  }
+
+  @CudaTest
+  void whatIsClosed_isRefused_andNothingIsQueued(
+      ScriptedDriver driver, Cuda cuda, CudaStream stream) {
+    Class<? extends Exception> type = IllegalStateException.class;
+    CudaStream ended = cuda.currentDevice().createStream();
+    ended.close();
     Buffer closed = cuda.allocate(6000, stream);
     closed.close();
     try (PinnedBuffer pinned = cuda.allocatePinned(3000);
         Buffer buffer = cuda.allocate(2999, stream)) {
       List<MemorySegment> rows = rows(pinned.segment());
-      List<MemorySegment> oneOfHeap = List.of(rows.getFirst(), heap);
-      refuse(
-          IllegalArgumentException.class,
-          "sources[1]: heap segment of 3000 bytes",
-          () -> {
-            var _ = buffer.gatherFromAsync(oneOfHeap, stream);
-          });
-      refuse(
-          IllegalArgumentException.class,
-          "copy it into a PinnedBuffer first",
-          () -> {
-            var _ = buffer.scatterToAsync(HostRows.of(new float[2][3]), stream);
-          });
-      refuse(
-          IllegalArgumentException.class,
-          "copy it into a PinnedBuffer first",
-          () -> {
-            var _ = buffer.copyFromAsync(heap, CopyBox.of(10, 2), stream);
-          });
-      refuse(
-          IllegalArgumentException.class,
-          "copy it into a PinnedBuffer first",
-          () -> {
-            var _ = buffer.copyToAsync(heap, CopyBox.of(10, 2), stream);
-          });
-      refuse(
-          IndexOutOfBoundsException.class,
-          "copy of 3000 bytes into",
-          () -> {
-            var _ = buffer.gatherFromAsync(rows, stream);
-          });
-      refuse(
-          IndexOutOfBoundsException.class,
-          "copy of 3000 bytes out of",
-          () -> {
-            var _ = buffer.scatterToAsync(rows, stream);
-          });
-      refuse(
-          IllegalArgumentException.class,
-          "targets[1]: ",
-          () -> {
-            List<MemorySegment> readOnly = List.of(rows.get(2), rows.getFirst().asReadOnly());
-            var _ = buffer.scatterToAsync(readOnly, stream);
-          });
-      refuse(
-          IllegalArgumentException.class,
-          "1000 bytes are in both ranges",
-          () -> {
-            var _ =
-                pinned.gatherFromAsync(
-                    List.of(rows.getLast(), pinned.segment().asSlice(0, 5)), stream);
-          });
-      assertThatThrownBy(() -> buffer.gatherFromAsync(Arrays.asList(rows.getFirst(), null), stream))
-          .isInstanceOf(NullPointerException.class);
-      refuse(
-          IllegalStateException.class,
-          "is closed",
-          () -> {
-            var _ = closed.gatherFromAsync(rows, stream);
-          });
-      refuse(
-          IllegalStateException.class,
-          "is closed",
-          () -> {
-            var _ = CopyBatch.of(List.of(closed), List.of(buffer)).copyAsync(stream);
-          });
-      refuse(
-          IllegalStateException.class,
-          "is closed",
-          () -> {
-            CudaStream ended = cuda.currentDevice().createStream();
-            ended.close();
-            var _ = buffer.gatherFromAsync(List.of(), ended);
-          });
-      assertThat(driver.count("memcpyAsync") + driver.count("memcpy3DAsync")).isZero();
-      assertThat(driver.count("launchHostFunc")).isZero();
+      CopyBatch batch = CopyBatch.of(List.of(closed), List.of(buffer));
+      refuse(type, "is closed", () -> closed.gatherFromAsync(rows, stream));
+      refuse(type, "is closed", () -> batch.copyAsync(stream));
+      refuse(type, "is closed", () -> buffer.gatherFromAsync(List.of(), ended));
+      assertNothingIsQueued(driver);
     }
   }
 
-  private static void refuse(Class<? extends Exception> type, String text, Runnable copy) {
-    assertThatThrownBy(copy::run).isInstanceOf(type).hasMessageContaining(text);
+  private static void assertNothingIsQueued(ScriptedDriver driver) {
+    assertThat(driver.count("memcpyAsync") + driver.count("memcpy3DAsync")).isZero();
+    assertThat(driver.count("launchHostFunc")).isZero();
+  }
+
+  private static void refuse(Class<? extends Exception> type, String text, Supplier<?> copy) {
+    assertThatThrownBy(copy::get).isInstanceOf(type).hasMessageContaining(text);
   }
 
   @CudaTest
