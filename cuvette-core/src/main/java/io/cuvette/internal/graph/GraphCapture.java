@@ -27,7 +27,7 @@ public final class GraphCapture {
     try {
       checkCanBegin(state, memory);
       state.capturing.expose();
-      state.capturing.alone(() -> begun(driver, state, mode, memory));
+      state.capturing.beginAlone(() -> begun(driver, state, mode, memory));
     } finally {
       stream.unhold();
     }

@@ -192,6 +192,11 @@ public final class ObjectEnding extends Ending {
     awaitOperations(mine, FIRST_ENTRY_NANOS);
   }
 
+  /** The same, but goes on beside those that wait or are about to. */
+  public void awaitCalls(int mine) {
+    awaitOperations(mine, 0);
+  }
+
   private void awaitOperations(int mine, long entryNanos) {
     expecting.addAndGet(mine);
     try {

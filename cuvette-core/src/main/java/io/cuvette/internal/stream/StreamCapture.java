@@ -49,7 +49,7 @@ public final class StreamCapture {
 
   public final OwnCapture own = new OwnCapture();
 
-  /** How many threads are about to end a capture: no operation begins meanwhile. */
+  /** How many threads are about to begin or end a capture: no operation begins meanwhile. */
   private final AtomicInteger ending = new AtomicInteger();
 
   public StreamCapture(DriverStream stream) {
@@ -100,10 +100,14 @@ public final class StreamCapture {
 
   /** The capture that the stream takes part in, for who holds it; null if in none. */
   @Nullable Capture now() {
-    if (isKnown()) {
-      return own.begun();
-    }
-    return stream.streams.captures().of(stream.device.id(), stream.handle, own, ends);
+    return isKnown() ? own.begun() : alone(this::asked); // else the driver may crash
+  }
+
+  /** While nobody begins or ends a capture through this stream. */
+  private @Nullable Capture asked() {
+    return isKnown()
+        ? own.begun()
+        : stream.streams.captures().of(stream.device.id(), stream.handle, own, ends);
   }
 
   /**
@@ -142,6 +146,20 @@ public final class StreamCapture {
   }
 
   /**
+   * The same for what begins a capture, which no call of another thread about the stream may meet:
+   * the driver crashes. Those that wait for work ask about an event. For who holds the stream once.
+   */
+  public <T> T beginAlone(Supplier<T> step) {
+    ending.incrementAndGet();
+    try {
+      stream.ending().awaitCalls(1);
+      return alone(step);
+    } finally {
+      ending.decrementAndGet();
+    }
+  }
+
+  /**
    * The same for what ends a capture: the driver crashes if it is queueing work of the capture at
    * that time. For who holds the stream once.
    */
@@ -157,7 +175,10 @@ public final class StreamCapture {
     }
   }
 
-  /** Lets go of the stream as long as a capture ends, which takes a moment. For who holds it. */
+  /**
+   * Lets go of the stream as long as a capture begins or ends, which takes a moment. For who holds
+   * it.
+   */
   void letEnd() {
     while (ending.get() != 0) {
       stream.ending().unhold();
@@ -241,6 +262,10 @@ public final class StreamCapture {
 
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   public boolean goesOn() {
+    return isKnown() ? own.begun() != null : alone(this::goesOnNow);
+  }
+
+  private boolean goesOnNow() {
     if (isKnown()) {
       return own.begun() != null;
     }
