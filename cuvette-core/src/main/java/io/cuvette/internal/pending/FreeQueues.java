@@ -54,15 +54,23 @@ final class FreeQueues<B extends UsedMemory> {
   private FreeQueue<B> queue(DriverStream user, DriverStream home) {
     Pair pair = new Pair(user, home);
     FreeQueue<B> known = byPair.get(pair);
-    return known != null && !known.endIfOver() ? known : made(pair);
+    if (known != null && known.endIfOver()) {
+      forget(known); // one that ended as it was made may be there alone
+      known = null;
+    }
+    return known != null ? known : made(pair);
+  }
+
+  private void forget(FreeQueue<B> over) {
+    byPair.remove(new Pair(over.user, over.home), over);
+    boolean _ = all.remove(over);
   }
 
   /** Makes one, and forgets those of streams that are closed. */
   private FreeQueue<B> made(Pair pair) {
     for (FreeQueue<B> each : all) {
       if (each.endIfOver()) {
-        byPair.remove(new Pair(each.user, each.home), each);
-        boolean _ = all.remove(each);
+        forget(each);
       }
     }
     FreeQueue<B> next = new FreeQueue<>(pair.user, pair.home);
