@@ -100,10 +100,17 @@ public final class StreamCapture {
 
   /** The capture that the stream takes part in, for who holds it; null if in none. */
   @Nullable Capture now() {
-    return isKnown() ? own.begun() : alone(this::asked); // else the driver may crash
+    return isKnown() ? own.begun() : besideNone(this::asked);
   }
 
-  /** While nobody begins or ends a capture through this stream. */
+  /**
+   * Asks the driver, which crashes if a capture begins or ends meanwhile: after one that is about
+   * to. Who begins or ends one later waits for the caller, who holds the stream.
+   */
+  private <T extends @Nullable Object> T besideNone(Supplier<T> question) {
+    return ending.get() == 0 ? question.get() : alone(question);
+  }
+
   private @Nullable Capture asked() {
     return isKnown()
         ? own.begun()
@@ -262,7 +269,7 @@ public final class StreamCapture {
 
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   public boolean goesOn() {
-    return isKnown() ? own.begun() != null : alone(this::goesOnNow);
+    return isKnown() ? own.begun() != null : besideNone(this::goesOnNow);
   }
 
   private boolean goesOnNow() {
