@@ -181,7 +181,7 @@ public final class ObjectEnding extends Ending {
    * @param mine how often the caller holds it
    */
   public void awaitOperations(int mine) {
-    awaitOperations(mine, ENTRY_NANOS);
+    awaitOperations(mine, ENTRY_NANOS, PATIENCE_NANOS);
   }
 
   /**
@@ -189,19 +189,19 @@ public final class ObjectEnding extends Ending {
    * meet there: once in the life of a stream.
    */
   public void awaitEntries(int mine) {
-    awaitOperations(mine, FIRST_ENTRY_NANOS);
+    awaitOperations(mine, FIRST_ENTRY_NANOS, PATIENCE_NANOS);
   }
 
-  /** The same, but goes on beside those that wait or are about to. */
+  /** The same, but for a moment at most, and beside those that wait. */
   public void awaitCalls(int mine) {
-    awaitOperations(mine, 0);
+    awaitOperations(mine, 0, ENTRY_NANOS);
   }
 
-  private void awaitOperations(int mine, long entryNanos) {
+  private void awaitOperations(int mine, long entryNanos, long patienceNanos) {
     expecting.addAndGet(mine);
     try {
       if (!Await.until(() -> holds() <= expecting.get(), entryNanos)) {
-        boolean _ = Await.until(() -> holds() - waiting() <= expecting.get(), PATIENCE_NANOS);
+        boolean _ = Await.until(() -> holds() - waiting() <= expecting.get(), patienceNanos);
       }
     } finally {
       expecting.addAndGet(-mine);
