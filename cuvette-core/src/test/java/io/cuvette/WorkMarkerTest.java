@@ -13,6 +13,7 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.base.SpareHandles;
 import io.cuvette.internal.fence.WorkMarker;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -292,6 +293,35 @@ class WorkMarkerTest {
     assertThat(busy.liveEvents()).isOne();
   }
 
+  /** Between the look of who records and its event somebody else may have found it done. */
+  @Test
+  void markerThatIsAbandonedAsItsEventIsMade_leavesNone() {
+    busy.begin(stream);
+    WorkMarker marker = WorkMarker.of(stream.state);
+    driver.atCreate = marker::abandon;
+    marker.record();
+    assertThat(busy.liveEvents()).isZero();
+    assertThat(marker.isDone()).isTrue();
+  }
+
+  /** Given back under the question, the event would be another marker's already. */
+  @Test
+  void eventOfAnAbandonedMarker_isItsOwnUntilWhoAsksHasTheAnswer() {
+    busy.begin(stream);
+    WorkMarker marker = WorkMarker.oneOfMany(stream.state);
+    marker.record();
+    SpareHandles spares = cuda.device(0).core().spareEvents;
+    int before = spares.count();
+    driver.atQuery =
+        () -> {
+          marker.abandon();
+          assertThat(spares.count()).isEqualTo(before);
+        };
+    boolean _ = marker.isDone();
+    assertThat(spares.count()).isEqualTo(before + 1);
+    assertThat(marker.isDone()).isTrue();
+  }
+
   @Test
   void markerOfACudaThatIsClosed_isDone() {
     busy.begin(stream);
@@ -347,7 +377,9 @@ class WorkMarkerTest {
     private @Nullable CudaStatus failDestroy;
     private @Nullable CudaStatus record;
     private @Nullable CudaStatus query;
+    private Runnable atCreate = () -> {};
     private Runnable atRecord = () -> {};
+    private Runnable atQuery = () -> {};
     private Runnable atWait = () -> {};
 
     Scripted(CudaDriver delegate) {
@@ -393,6 +425,7 @@ class WorkMarkerTest {
           @Override
           public long eventCreate(int device, int flags) {
             fail(failCreate ? CudaStatus.OUT_OF_MEMORY : null, "cuEventCreate");
+            atCreate.run();
             return super.eventCreate(device, flags);
           }
 
@@ -410,6 +443,7 @@ class WorkMarkerTest {
             CudaStatus failure = query;
             query = null;
             fail(failure, "cuEventQuery");
+            atQuery.run();
             return super.eventQuery(device, event);
           }
 

@@ -46,7 +46,8 @@ public final class WorkMarker implements Fence {
 
   /**
    * Held by the one thread that talks to the driver about this marker; the others do not wait for
-   * it.
+   * it. Who finds the marker done without it leaves the event to that thread: it may be about to
+   * make it, or to record or query it, and given back it is somebody else's.
    */
   private final AtomicBoolean asking = new AtomicBoolean();
 
@@ -102,6 +103,22 @@ public final class WorkMarker implements Fence {
           recordIfPossible();
         }
       } finally {
+        endOfAsking();
+      }
+    }
+  }
+
+  private void endOfAsking() {
+    asking.set(false);
+    letGoIfDone();
+  }
+
+  /** Whoever comes last: the one who asked, or the one who found it done meanwhile. */
+  private void letGoIfDone() {
+    while (done && created.get() && asking.compareAndSet(false, true)) {
+      try {
+        letGo(isSpare && !stream.isExposed()); // else a graph may have it
+      } finally {
         asking.set(false);
       }
     }
@@ -133,7 +150,7 @@ public final class WorkMarker implements Fence {
         finish();
       }
     } finally {
-      asking.set(false);
+      endOfAsking();
     }
     return done;
   }
@@ -188,7 +205,7 @@ public final class WorkMarker implements Fence {
         finish();
       }
     } finally {
-      asking.set(false);
+      endOfAsking();
     }
   }
 
@@ -325,7 +342,7 @@ public final class WorkMarker implements Fence {
 
   private void finish() {
     done = true;
-    letGo(isSpare && !stream.isExposed()); // else a graph may have it
+    letGoIfDone();
   }
 
   private void destroy() {
