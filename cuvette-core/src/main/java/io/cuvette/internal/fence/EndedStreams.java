@@ -13,8 +13,8 @@ public final class EndedStreams {
   /** How many are not done before a look ends. */
   private static final int MOST_BUSY = 2;
 
-  /** How many are destroyed in passing: more than are added. */
-  private static final int MOST_DONE = 8;
+  /** How many are destroyed in passing: more than a stream adds, with the marks of its clock. */
+  private static final int MOST_DONE = 24;
 
   private final ConcurrentLinkedQueue<WorkMarker> markers = new ConcurrentLinkedQueue<>();
 
