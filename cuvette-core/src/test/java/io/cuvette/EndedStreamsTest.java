@@ -52,8 +52,8 @@ class EndedStreamsTest {
 
   /** However many there are: who makes or closes a stream looks at some in passing. */
   @Test
-  void lookInPassing_endsAfterTwoBusyOnes_orEightThatAreDone() {
-    List<CudaStream> streams = closedWhileBusy(10, 0);
+  void lookInPassing_endsAfterTwoBusyOnes_or24ThatAreDone() {
+    List<CudaStream> streams = closedWhileBusy(26, 0);
     calls.clear();
     ended.poll();
     assertThat(calls).filteredOn(call -> call.startsWith("eventQuery(")).hasSize(2);
