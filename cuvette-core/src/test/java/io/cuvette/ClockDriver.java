@@ -18,8 +18,10 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +38,10 @@ final class ClockDriver extends ForwardingDriver {
   private final Map<Long, Clock> streams = new HashMap<>();
   private final List<Clock> busy = new ArrayList<>();
   private final Map<Long, Mark> events = new HashMap<>();
+
+  /** Also those that were never recorded. */
+  private final Set<Long> alive = new HashSet<>();
+
   private final Map<Long, Long> sizes = new HashMap<>();
 
   /** The last use of each unit of memory by each stream, as long as it is not done. */
@@ -300,6 +306,7 @@ final class ClockDriver extends ForwardingDriver {
         @Override
         public long eventCreate(int device, int flags) {
           synchronized (ClockDriver.this) {
+            alive.add(nextEvent);
             return nextEvent++;
           }
         }
@@ -335,6 +342,7 @@ final class ClockDriver extends ForwardingDriver {
         public void eventDestroy(int device, long event) {
           synchronized (ClockDriver.this) {
             events.remove(event);
+            alive.remove(event);
           }
         }
       };
@@ -344,8 +352,8 @@ final class ClockDriver extends ForwardingDriver {
     return eventCalls;
   }
 
-  /** How many events are recorded and not destroyed. */
+  /** How many events were made and not destroyed. */
   synchronized int liveEvents() {
-    return events.size();
+    return alive.size();
   }
 }
