@@ -23,6 +23,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +33,8 @@ import org.jspecify.annotations.Nullable;
  * {@link #progress}, and what somebody waits for. Thread-safe.
  */
 final class ClockDriver extends ForwardingDriver {
+  private static final int RARELY = 40;
+  private static final long PAUSE_NANOS = 20_000;
   private static final long UNIT = 512;
 
   private long nextAddress = 1L << 40;
@@ -271,6 +275,7 @@ final class ClockDriver extends ForwardingDriver {
 
         @Override
         public boolean streamQuery(int device, long stream) {
+          dawdle();
           synchronized (ClockDriver.this) {
             Clock clock = clock(stream);
             return clock.done == clock.queued;
@@ -305,6 +310,7 @@ final class ClockDriver extends ForwardingDriver {
       new ForwardingEvents(delegate().events()) {
         @Override
         public long eventCreate(int device, int flags) {
+          dawdle();
           synchronized (ClockDriver.this) {
             alive.add(nextEvent);
             return nextEvent++;
@@ -313,6 +319,7 @@ final class ClockDriver extends ForwardingDriver {
 
         @Override
         public void eventRecord(int device, long event, long stream) {
+          dawdle();
           synchronized (ClockDriver.this) {
             Clock clock = clock(stream);
             clock.after.keySet().removeIf(each -> each.done >= clock.after.get(each));
@@ -322,6 +329,7 @@ final class ClockDriver extends ForwardingDriver {
 
         @Override
         public boolean eventQuery(int device, long event) {
+          dawdle();
           synchronized (ClockDriver.this) {
             Mark mark = events.get(event);
             return mark == null || mark.last.isDone();
@@ -350,6 +358,16 @@ final class ClockDriver extends ForwardingDriver {
   @Override
   public EventCalls events() {
     return eventCalls;
+  }
+
+  /** Others go on meanwhile: what a thread has looked at is no longer so when it goes on. */
+  private static void dawdle() {
+    int chance = ThreadLocalRandom.current().nextInt(RARELY);
+    if (chance == 0) {
+      LockSupport.parkNanos(PAUSE_NANOS);
+    } else if (chance < RARELY / 5) {
+      Thread.yield();
+    }
   }
 
   /** How many events were made and not destroyed. */

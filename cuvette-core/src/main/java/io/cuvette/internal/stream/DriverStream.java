@@ -440,8 +440,8 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     setClosed();
     mark.forget();
     failures.run(side::close);
-    failures.run(() -> clock.end(streams.ended()));
     ending.endAlone();
+    failures.run(() -> clock.end(streams.ended())); // now: until then others can mark work
     retireArenas();
     streams.forget(this);
     failures.run(streams.ended()::poll);
