@@ -55,6 +55,19 @@ class SanitizerIpcTest extends SanitizerTestBase {
   }
 
   @Test
+  void exportedMemory_mayBeWrittenByOthers_andOtherMemoryMayNot() {
+    long plain = memory();
+    long ordered = driver.ordered().memAllocAsync(0, 1024, one);
+    driver.sharing().ipcGetMemHandle(0, plain);
+    driver.sharing().memPoolExportPointer(ordered);
+    read(plain, one);
+    read(ordered, one);
+    assertSilent();
+    read(memory(), one);
+    assertOnly(Misuse.UNINITIALIZED_READ);
+  }
+
+  @Test
   void exportsOfWhatIsGone_areReported() {
     long plain = memory();
     driver.memory().memFree(0, plain);

@@ -76,6 +76,9 @@ final class TinyDriver {
       case "ipcCloseMemHandle" ->
           openedTwice.remove(arguments[1]) ? null : free(method, arguments[1]);
       case "deviceGetDefaultMemPool", "deviceGetMemPool" -> 0x99L;
+      case "memAddressReserve" -> made(nextAddress.getAndAdd(size(arguments[0])), "addresses");
+      case "memCreate", "memImportFromShareableHandle", "memRetainAllocationHandle" ->
+          made(nextHandle.getAndIncrement(), "allocation");
       case "callMalloc" -> made(nextAddress.getAndAdd(size(arguments[2])), "native");
       case "memAllocManaged", "memHostAlloc" -> host((long) arguments[1], method.getName());
       case "hostView" -> Arena.ofAuto().allocate((long) arguments[2]);
@@ -84,7 +87,7 @@ final class TinyDriver {
       case "streamEndCapture" -> made(nextHandle.getAndIncrement(), "graph");
       case "memFree", "memFreeAsync", "memFreeHost", "streamDestroy", "eventDestroy" ->
           free(method, arguments[1]);
-      case "graphDestroy", "memPoolDestroy" -> free(method, arguments[0]);
+      case "graphDestroy", "memPoolDestroy", "memAddressFree", "memRelease" -> free(method, arguments[0]);
       case "callFree" -> free(method, arguments[2]);
       case "streamQuery", "eventQuery" -> idle.get();
       case "launchHostFunc" -> {
