@@ -5,8 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingTransfers;
+import io.cuvette.internal.base.Await;
+import java.lang.Thread.State;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -14,23 +21,37 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Nobody asks the driver about a capture that begins or ends at that moment: it crashes, which the
  * simulator does not.
  */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CaptureBesideCallsTest {
   private static final int THREADS = 4;
   private static final int CAPTURES = 300;
+  private static final int TRIES = 5;
 
   private final Queue<String> met = new ConcurrentLinkedQueue<>();
+  private final Queue<Long> destroyed = new ConcurrentLinkedQueue<>();
+
+  /** Whether a capture begins or ends right now. */
+  private final AtomicBoolean changes = new AtomicBoolean();
+
+  /** How often one did. */
+  private final AtomicInteger changed = new AtomicInteger();
+
+  /** What comes before the call of a fill. */
+  private volatile Runnable duringFill = () -> {};
+
+  /** What somebody does before a capture has ended. */
+  private volatile Runnable duringEnd = () -> {};
 
   /** Sees calls that another thread's beginning or ending of a capture meets; of one stream. */
   private final class Watched extends ForwardingDriver {
     private final AtomicInteger asking = new AtomicInteger();
-    private volatile boolean changes;
-
     private final CaptureCalls calls =
         new ForwardingCaptures(delegate().captures()) {
           @Override
@@ -38,15 +59,16 @@ class CaptureBesideCallsTest {
             begins("streamBeginCapture");
             super.streamBeginCapture(device, stream, mode);
             linger();
-            changes = false;
+            changes.set(false);
           }
 
           @Override
           public long streamEndCapture(int device, long stream) {
             begins("streamEndCapture");
+            duringEnd.run();
             long graph = super.streamEndCapture(device, stream);
             linger();
-            changes = false;
+            changes.set(false);
             return graph;
           }
 
@@ -61,12 +83,41 @@ class CaptureBesideCallsTest {
           }
         };
 
+    private final EventCalls events =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public void eventDestroy(int device, long event) {
+            super.eventDestroy(device, event);
+            destroyed.add(event);
+          }
+        };
+
+    private final TransferCalls transfers =
+        new ForwardingTransfers(delegate().transfers()) {
+          @Override
+          public void memsetD8Async(int device, long to, byte value, long count, long stream) {
+            duringFill.run();
+            super.memsetD8Async(device, to, value, count, stream);
+          }
+        };
+
     Watched(CudaDriver delegate) {
       super(delegate);
     }
 
+    @Override
+    public TransferCalls transfers() {
+      return transfers;
+    }
+
+    @Override
+    public EventCalls events() {
+      return events;
+    }
+
     private void begins(String call) {
-      changes = true;
+      changes.set(true);
+      changed.incrementAndGet();
       if (asking.get() != 0) {
         met.add(call);
       }
@@ -75,7 +126,7 @@ class CaptureBesideCallsTest {
     private <T> T asked(String call, Supplier<T> question) {
       asking.incrementAndGet();
       try {
-        if (changes) {
+        if (changes.get()) {
           met.add(call);
         }
         linger();
@@ -127,5 +178,97 @@ class CaptureBesideCallsTest {
     } finally {
       isOver.set(true);
     }
+  }
+
+  /** Whichever capture that is: which of them has the event nobody knows. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void eventThatACaptureHad_isNotDestroyedAsOneEnds(boolean wasCaptured) {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      CudaEvent event = cuda.device(0).createEvent();
+      stream.beginCapture(CaptureOptions.DEFAULTS);
+      if (wasCaptured) {
+        stream.record(event);
+      }
+      Thread closer = Thread.ofPlatform().unstarted(event::close);
+      duringEnd =
+          () -> {
+            closer.start();
+            Await.until(
+                () -> !closer.isAlive() || (wasCaptured && closer.getState() != State.RUNNABLE));
+            assertThat(destroyed).hasSize(wasCaptured ? 0 : 1);
+          };
+      stream.endCapture().close();
+      Await.until(() -> !closer.isAlive());
+      assertThat(destroyed).contains(event.handle());
+    }
+  }
+
+  /** For a moment, which a slow machine can miss, so it has a few tries. */
+  @ParameterizedTest
+  @ValueSource(strings = {"begin", "end", "end of another stream's"})
+  void captureThatBeginsOrEnds_waitsForCallsUnderWay(String what) {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64, stream)) {
+      stream.beginCapture(CaptureOptions.DEFAULTS); // the first waits for more
+      stream.endCapture().close();
+      boolean isMet = true;
+      for (int i = 0; i < TRIES && isMet; i++) {
+        isMet =
+            switch (what) {
+              case "begin" -> meets(buffer, stream, () -> begin(stream));
+              case "end" -> {
+                begin(stream);
+                yield meets(buffer, stream, () -> end(stream));
+              }
+              default -> {
+                begin(stream);
+                other.waitFor(stream);
+                yield meets(buffer, other, () -> end(stream));
+              }
+            };
+        end(stream);
+      }
+      assertThat(isMet).as("beside each call").isFalse();
+    }
+  }
+
+  private static void begin(CudaStream stream) {
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+  }
+
+  /** Ends the capture if there is one, which may be invalid by then. */
+  private static void end(CudaStream stream) {
+    try {
+      stream.endCapture().close();
+    } catch (CudaException | IllegalStateException e) {
+      assertThat(stream.isCapturing()).as(e.toString()).isFalse();
+    }
+  }
+
+  /** Whether a capture begins or ends while another thread is about to queue work. */
+  private boolean meets(Buffer buffer, CudaStream in, Runnable change) {
+    Thread here = Thread.currentThread();
+    AtomicBoolean entered = new AtomicBoolean();
+    AtomicBoolean isMet = new AtomicBoolean();
+    int before = changed.get();
+    duringFill =
+        () -> {
+          entered.set(true);
+          while (changed.get() == before && here.getState() != State.TIMED_WAITING) {
+            Thread.onSpinWait();
+          }
+          isMet.set(changed.get() != before);
+        };
+    Thread filler = Thread.ofPlatform().start(() -> buffer.fill((byte) 1, in));
+    while (!entered.get()) {
+      Thread.onSpinWait();
+    }
+    change.run();
+    Await.until(() -> !filler.isAlive());
+    return isMet.get();
   }
 }

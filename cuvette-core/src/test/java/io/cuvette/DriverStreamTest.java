@@ -327,6 +327,18 @@ class DriverStreamTest {
     stream.synchronize();
   }
 
+  /** The capture is not its own: the driver would refuse to end it, and may crash. */
+  @Test
+  void streamThatJoinedACapture_doesNotEndItAsItIsClosed() {
+    CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+    other.waitFor(stream);
+    other.close();
+    assertThat(count("streamEndCapture")).isZero();
+    assertThat(stream.isCapturing()).isTrue();
+    stream.endCapture().close();
+  }
+
   /** No event marks its work, so that only a wait for the device tells. */
   @Test
   void streamThatIsClosedWhileItCaptures_isIdleOnceTheDeviceWasWaitedFor() {
@@ -391,6 +403,20 @@ class DriverStreamTest {
     assertThat(stands).isNotSameAs(stream).isEqualTo(stream);
     CudaStream nobodys = device.nullStream();
     assertThat(nobodys.forUpstream()).isSameAs(nobodys);
+  }
+
+  /** It may wait for the callback, so it does not wait. */
+  @Test
+  void waitInsideACallback_leavesItsMarkToOthers() {
+    driver.begin(stream);
+    List<Boolean> waited = new ArrayList<>();
+    try (CudaStream other = device.createStream(StreamOptions.NON_BLOCKING)) {
+      other.addCallback(() -> waited.add(stream.state.await())).join();
+    }
+    assertThat(waited).containsExactly(false);
+    driver.finish(stream);
+    cuda.engine().streams().ended().pollAll();
+    assertThat(driver.liveEvents()).isZero();
   }
 
   @Test

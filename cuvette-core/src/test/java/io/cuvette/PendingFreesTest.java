@@ -273,6 +273,25 @@ class PendingFreesTest {
     checkPending(0);
   }
 
+  /** What comes from another stream's queue may need less of its stream than what is there. */
+  @Test
+  void blockThatComesLate_doesNotKeepOthersFromBeingAskedFor() {
+    CachedBlock late = used(two, one); // waits for the last first
+    pending.free(late, home.state);
+    CachedBlock marked = used(two);
+    pending.free(marked, home.state);
+    pending.poll(); // marks the second stream
+    CachedBlock last = used(two);
+    pending.free(last, home.state);
+    driver.finish(one);
+    one.synchronize();
+    pending.pollKnown(); // it comes now, and nobody is asked
+    driver.finish(two);
+    pending.poll();
+    assertThat(given).containsExactlyInAnyOrder(marked, last, late);
+    checkPending(0);
+  }
+
   @Test
   void streamThatCannotBeMarked_isReportedToWhoAsks_andTheBlockWaitsAllTheSame() {
     CachedBlock block = used(one);

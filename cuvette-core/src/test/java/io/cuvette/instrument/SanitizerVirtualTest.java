@@ -37,8 +37,7 @@ class SanitizerVirtualTest extends SanitizerTestBase {
   }
 
   private void access(int page, int pages, int[] devices, int... access) {
-    virtual.memSetAccess(
-        page(page), (long) pages * PAGE, MemLocationType.DEVICE, devices, access);
+    virtual.memSetAccess(page(page), (long) pages * PAGE, MemLocationType.DEVICE, devices, access);
   }
 
   private void unmap(int page, int pages) {

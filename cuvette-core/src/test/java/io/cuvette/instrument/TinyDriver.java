@@ -87,7 +87,8 @@ final class TinyDriver {
       case "streamEndCapture" -> made(nextHandle.getAndIncrement(), "graph");
       case "memFree", "memFreeAsync", "memFreeHost", "streamDestroy", "eventDestroy" ->
           free(method, arguments[1]);
-      case "graphDestroy", "memPoolDestroy", "memAddressFree", "memRelease" -> free(method, arguments[0]);
+      case "graphDestroy", "memPoolDestroy", "memAddressFree", "memRelease" ->
+          free(method, arguments[0]);
       case "callFree" -> free(method, arguments[2]);
       case "streamQuery", "eventQuery" -> idle.get();
       case "launchHostFunc" -> {

@@ -1,5 +1,7 @@
 package io.cuvette.internal.pending;
 
+import io.cuvette.internal.base.BargingLock;
+import io.cuvette.internal.base.Locked;
 import io.cuvette.internal.base.Rotation;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.StreamUse;
@@ -7,6 +9,7 @@ import io.cuvette.internal.stream.UsedMemory;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.Lock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +23,9 @@ final class FreeQueues<B extends UsedMemory> {
 
   /** In the order in which they were made, so that what is asked does not depend on luck. */
   private final CopyOnWriteArrayList<FreeQueue<B>> all = new CopyOnWriteArrayList<>();
+
+  /** Held by who makes one or forgets some: else one could end before others find it. */
+  private final Lock making = new BargingLock();
 
   /** Of those who ask some streams only. */
   private final Rotation turn = new Rotation();
@@ -54,33 +60,25 @@ final class FreeQueues<B extends UsedMemory> {
   private FreeQueue<B> queue(DriverStream user, DriverStream home) {
     Pair pair = new Pair(user, home);
     FreeQueue<B> known = byPair.get(pair);
-    if (known != null && known.endIfOver()) {
-      forget(known); // one that ended as it was made may be there alone
-      known = null;
-    }
-    return known != null ? known : made(pair);
+    return known != null ? known : Locked.get(making, () -> made(pair));
   }
 
-  private void forget(FreeQueue<B> over) {
-    byPair.remove(new Pair(over.user, over.home), over);
-    boolean _ = all.remove(over);
-  }
-
-  /** Makes one, and forgets those of streams that are closed. */
+  /** Makes one if there is none, and forgets those of streams that are closed. */
   private FreeQueue<B> made(Pair pair) {
     for (FreeQueue<B> each : all) {
       if (each.endIfOver()) {
-        forget(each);
+        byPair.remove(new Pair(each.user, each.home), each);
+        boolean _ = all.remove(each);
       }
+    }
+    FreeQueue<B> known = byPair.get(pair);
+    if (known != null) {
+      return known;
     }
     FreeQueue<B> next = new FreeQueue<>(pair.user, pair.home);
     all.add(next); // first: what is in a queue is found
-    FreeQueue<B> before = byPair.putIfAbsent(pair, next);
-    if (before == null) {
-      return next;
-    }
-    boolean _ = all.remove(next);
-    return before;
+    byPair.put(pair, next);
+    return next;
   }
 
   /** In the order in which they were made. */

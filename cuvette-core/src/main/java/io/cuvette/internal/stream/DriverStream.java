@@ -471,7 +471,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   /** Counts a wrapper; false if the last one before was closed, and this with it. */
   public boolean wrapped() {
-    return owned || wrappers.updateAndGet(count -> count < 0 ? count : count + 1) > 0;
+    return owned || wrappers.incrementAndGet() > 0;
   }
 
   public void unwrapped() {
