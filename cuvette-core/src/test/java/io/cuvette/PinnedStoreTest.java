@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Memory;
@@ -81,5 +82,14 @@ class PinnedStoreTest {
     store.putBack(chunk);
     assertThat(store.take(CLASS)).isNull();
     assertThat(store.held().held()).isZero();
+  }
+
+  @Test
+  void chunkThatCannotBeAdded_isForgotten() {
+    memory.close();
+    assertThatThrownBy(() -> added(store)).isInstanceOf(IllegalStateException.class);
+    store.held().unreserve(BYTES);
+    store.assertConsistent();
+    assertThat(store.stats(new PendingFrees<>(_ -> {})).growths()).isZero();
   }
 }
