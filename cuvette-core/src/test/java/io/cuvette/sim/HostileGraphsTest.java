@@ -270,6 +270,16 @@ class HostileGraphsTest extends SimTestBase {
   /** A graph with memory of its own that lives as long as an object. */
   private long some(long memory) {
     long graph = driver.graphs().graphCreate();
+    try {
+      addAll(graph, memory);
+    } catch (CudaException e) { // another thread removed a node of the same number
+      driver.graphs().graphDestroy(graph);
+      throw e;
+    }
+    return graph;
+  }
+
+  private void addAll(long graph, long memory) {
     driver.graphs().graphRetainUserObject(graph, driver.graphs().userObjectCreate().handle());
     long first = add(driver, graph, fill(memory, 1));
     long made =
@@ -282,6 +292,5 @@ class HostileGraphsTest extends SimTestBase {
         ((GraphNodeParams.Allocation) driver.graphs().graphNodeGetParams(made)).address();
     long used = add(driver, graph, fill(address, 2), made);
     add(driver, graph, new GraphNodeParams.Free(address), used);
-    return graph;
   }
 }
