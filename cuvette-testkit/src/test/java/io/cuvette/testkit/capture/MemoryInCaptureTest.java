@@ -125,6 +125,23 @@ class MemoryInCaptureTest {
     assertThat(pool.freeAllBlocks()).isEqualTo(BYTES);
   }
 
+  /** What is captured may use its address, of which this library hears nothing. */
+  @CudaTest
+  void blockThatOnlyItsAddressIsUsedOf_isTheGraphsAsLongAsThatIs(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer[] block = new Buffer[1];
+    CudaGraph graph = stream.capture(() -> block[0] = pool.allocate(BYTES, stream));
+    block[0].close();
+    stream.synchronize();
+    try (Buffer outside = pool.allocate(BYTES, stream)) {
+      assertThat(outside.address()).isNotEqualTo(block[0].address());
+    }
+    assertThat(pool.stats().releasableBytes()).isEqualTo(BYTES);
+    graph.close();
+    Graph.awaitGone(pool, stream);
+    assertThat(pool.freeAllBlocks()).isEqualTo(2 * BYTES);
+  }
+
   /** The chain of steps would be garbage if a step's memory were another's at the wrong time. */
   @CudaTest
   void stepsInTheSameMemory_giveWhatTheySay_inEveryReplay(
