@@ -201,7 +201,9 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * {@return the bytes of the pool in use, by any user of it}
+   * {@return the bytes of the pool in use, by any user of it} Blocks of closed buffers that this
+   * object keeps for the next buffer count too, until {@link #freeAllBlocks()}; {@link #liveBytes}
+   * is without them.
    *
    * @throws CudaException CALL_REQUIRES_NEWER_DRIVER before CUDA 11.3; so do the other two
    */
