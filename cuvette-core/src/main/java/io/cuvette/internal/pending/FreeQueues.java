@@ -66,8 +66,9 @@ final class FreeQueues<B extends UsedMemory> {
   /** Makes one if there is none, and forgets those of streams that are closed. */
   private FreeQueue<B> made(Pair pair) {
     for (FreeQueue<B> each : all) {
+      Pair its = new Pair(each.user, each.home); // first: one that has ended must be forgotten
       if (each.endIfOver()) {
-        byPair.remove(new Pair(each.user, each.home), each);
+        byPair.remove(its, each);
         boolean _ = all.remove(each);
       }
     }
