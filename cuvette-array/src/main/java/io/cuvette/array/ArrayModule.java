@@ -155,7 +155,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    *
    * @param type the type of the elements, not BOOLEAN
    * @param stop the first number that is not in it; none are for 0 and below
-   * @throws IllegalArgumentException if the type does not hold all of them
+   * @throws IllegalArgumentException if an integer type does not hold all of them
    */
   public final A arange(ElementType type, long stop) {
     return arange(type, 0, stop, 1);
@@ -168,7 +168,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param start the first number
    * @param stop the end, which is not in it
    * @param step the distance, not 0
-   * @throws IllegalArgumentException if the type does not hold all of them
+   * @throws IllegalArgumentException if an integer type does not hold all of them
    */
   public final A arange(ElementType type, long start, long stop, long step) {
     return sequence(type, Sequence.of(type, start, stop, step));

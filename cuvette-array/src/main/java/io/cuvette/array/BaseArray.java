@@ -256,14 +256,14 @@ abstract sealed class BaseArray<A extends NdArray> extends ComputedArray<A>
   static void checkFits(ElementType type, Layout layout, long bytes) {
     long lowest = layout.lowest();
     long end = layout.end();
-    if (lowest < 0 || end > bytes / type.bytes()) {
+    if (layout.size() > 0 && (lowest < 0 || end > bytes / type.bytes())) {
       throw new IllegalArgumentException(
           "%s of %s: elements %d to %d (expected: within %d bytes)"
               .formatted(layout, type, lowest, end, bytes));
     }
   }
 
-  /** The bytes of a new array; checked, as the number of elements alone need not fit. */
+  /** The bytes of an array without gaps; checked, as the number of elements alone need not fit. */
   static long bytes(ElementType type, Layout layout) {
     try {
       return Math.multiplyExact(layout.size(), (long) type.bytes());

@@ -354,7 +354,7 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   void fillWith(Scalar value) {
     checkOpen();
     checkWritable();
-    if (layout().isDense() && value.isOneByte()) {
+    if (size() > 0 && layout().isDense() && value.isOneByte()) {
       MemorySegment _ = bytes().fill((byte) value.low());
       return;
     }

@@ -46,9 +46,13 @@ public sealed interface NdArray extends NdOperations, AutoCloseable permits Cuda
     return layout().size();
   }
 
-  /** {@return the size of all elements in bytes, without gaps between them} */
+  /**
+   * {@return the size of all elements in bytes, without gaps between them}
+   *
+   * @throws IllegalArgumentException if that is more than a long counts, as of a broadcast array
+   */
   default long byteSize() {
-    return size() * type().bytes();
+    return BaseArray.bytes(type(), layout());
   }
 
   /**

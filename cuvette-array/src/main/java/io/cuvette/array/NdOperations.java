@@ -90,7 +90,7 @@ public sealed interface NdOperations permits NdArray {
   NdArray where(NdArray whenTrue, NdArray whenFalse);
 
   /**
-   * {@return each element, but not below nor above a bound; NaN stays} The greater bound wins where
+   * {@return each element, but not below nor above a bound; NaN stays} The upper bound wins where
    * they are in the wrong order.
    *
    * @param low the lower bound, which the type must hold

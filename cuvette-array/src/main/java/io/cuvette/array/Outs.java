@@ -56,8 +56,8 @@ final class Outs {
 
   /** A new contiguous array with another shape. */
   @SuppressWarnings("unchecked") // a view of an A is one
-  static <A extends NdArray> A reshaped(A made, BaseArray<A> of, long[] shape) {
-    return (A) ((BaseArray<?>) made).renamed(Layout.of(shape));
+  static <A extends NdArray> A renamed(A made, Layout layout) {
+    return (A) ((BaseArray<?>) made).renamed(layout);
   }
 
   /** Fills the array of the caller, or a new one, which is closed if that fails. */

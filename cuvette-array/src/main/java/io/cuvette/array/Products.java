@@ -140,12 +140,13 @@ final class Products {
             .toArray();
     BaseArray<?> moved = view(b, b.layout().transpose(innerFirst));
     long[] columns = Arrays.copyOfRange(moved.layout().sizes(), 1, rank);
+    Layout result = Layout.of(LayoutViews.joined(rows, columns));
     try (NdArray left = a.reshape(LayoutChecks.size(rows), inner);
         NdArray right = moved.reshape(inner, LayoutChecks.size(columns))) {
       @SuppressWarnings("unchecked") // it was reshaped from an A
       BaseArray<A> reshaped = (BaseArray<A>) left;
       A product = matmul(reshaped, right, null);
-      return Outs.reshaped(product, a, LayoutViews.joined(rows, columns));
+      return Outs.renamed(product, result);
     }
   }
 }

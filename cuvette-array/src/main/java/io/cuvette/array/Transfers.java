@@ -69,6 +69,7 @@ final class Transfers {
       throw new IllegalArgumentException(
           "out: %s (expected: page-locked memory, if the copy is not waited for)".formatted(out));
     }
+    out.checkWritable();
     if (a.isContiguous(Order.F) && out.isContiguous(Order.F)) {
       return Order.F;
     }

@@ -20,6 +20,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** What does not fit is refused with the value and the rule, before anything changed. */
@@ -94,6 +95,33 @@ class ArrayInputTest {
     refused(() -> HostArrays.of(cuda).zeros(FLOAT64, 1L << 61), "expected: at most 2^63-1 bytes");
     refused(() -> cp.empty(FLOAT64, -1), "shape: [-1] (expected: sizes >= 0)");
     assertThat(cuda.defaultMemoryPool().stats(cuda.device(0)).usedBytes()).isZero();
+  }
+
+  /** A view of memory without bytes begins behind its end. */
+  @CudaTest
+  void partsOfNothing_areWrittenAndWrapped(Cuda cuda) {
+    HostArrays np = HostArrays.of(cuda);
+    for (ArrayModule<?> module : List.of(CudaArrays.of(cuda), np)) {
+      try (NdArray a = module.ones(FLOAT32, 0, 5)) {
+        NdArray part = a.slice(Range.all(), Range.from(2));
+        part.fill(0);
+        part.fill(1.5);
+        part.copyFrom(part);
+        assertThat(part.layout().offset()).isEqualTo(2);
+      }
+    }
+    HostArray none =
+        np.wrap(MemorySegment.ofArray(new float[0]), FLOAT32, Layout.of(0, 5))
+            .slice(Range.all(), Range.from(2));
+    assertThat(np.wrap(none.segment(), FLOAT32, none.layout()).size()).isZero();
+  }
+
+  @CudaTest
+  void bytesOfABroadcastArray_thatNoLongCounts(Cuda cuda) {
+    try (CudaArray a = CudaArrays.of(cuda).zeros(FLOAT64, 1)) {
+      refused(() -> a.broadcastTo(1L << 60).byteSize(), "expected: at most 2^63-1 bytes");
+      assertThat(a.broadcastTo(1L << 59).byteSize()).isEqualTo(1L << 62);
+    }
   }
 
   @CudaTest

@@ -211,4 +211,16 @@ class ProductsTest {
           .withMessageStartingWith("other: view of a HostArray");
     }
   }
+
+  @CudaTest
+  void productOfTooManyAxes_isRefused_andNothingIsLeft(Cuda cuda) {
+    long[] ones = new long[18];
+    Arrays.fill(ones, 1);
+    try (CudaArray a = CudaArrays.of(cuda).ones(FLOAT32, ones)) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> a.dot(a))
+          .withMessage("shape: 34 axes (expected: at most 32)");
+    }
+    assertThat(cuda.defaultMemoryPool().stats(cuda.device(0)).usedBytes()).isZero();
+  }
 }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
@@ -84,6 +85,21 @@ class ToHostTest {
           .isThrownBy(() -> a.toHost(null, Order.C, heap, false))
           .withMessageContaining("expected: page-locked memory, if the copy is not waited for");
       assertThat(shape.toArray(int[][].class)).isDeepEqualTo(new int[3][2]);
+    }
+  }
+
+  /** As DLPack gives page-locked memory that its producer only lets read. */
+  @CudaTest
+  void readOnlyOut_isRefused_alsoIfItIsPageLocked(Cuda cuda) {
+    try (CudaArray a = CudaArrays.of(cuda).array(VALUES);
+        PinnedBuffer memory = cuda.allocatePinned(a.byteSize())) {
+      HostArray out =
+          new HostArray(cuda, memory.segment().asReadOnly(), memory, INT32, Layout.of(2, 3), false);
+      for (boolean blocking : new boolean[] {true, false}) {
+        assertThatIllegalArgumentException()
+            .isThrownBy(() -> a.toHost(null, Order.C, out, blocking))
+            .withMessageEndingWith("is read-only");
+      }
     }
   }
 
