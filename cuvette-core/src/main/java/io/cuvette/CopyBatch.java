@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.box.BatchTransfers;
 import java.util.ArrayList;
@@ -36,8 +37,8 @@ public final class CopyBatch {
    * @throws IllegalArgumentException if there are not as many sources as targets
    */
   public static CopyBatch of(List<? extends Buffer> targets, List<? extends Buffer> sources) {
-    List<Buffer> to = List.copyOf(Objects.requireNonNull(targets, "targets"));
-    List<Buffer> from = List.copyOf(Objects.requireNonNull(sources, "sources"));
+    List<Buffer> to = Checks.noNulls("targets", Objects.requireNonNull(targets, "targets"));
+    List<Buffer> from = Checks.noNulls("sources", Objects.requireNonNull(sources, "sources"));
     if (to.size() != from.size()) {
       throw new IllegalArgumentException(
           "%d targets, %d sources (expected: as many)".formatted(to.size(), from.size()));

@@ -77,7 +77,8 @@ public final class HostRows {
   }
 
   /**
-   * {@return arrays, byte buffers from their position to their limit, and segments as segments}
+   * {@return arrays, byte buffers from their present position to their limit, and segments as
+   * segments}
    *
    * @param rows arrays of byte, char, short, int, long, float or double, {@code ByteBuffer}s and
    *     {@code MemorySegment}s, also mixed

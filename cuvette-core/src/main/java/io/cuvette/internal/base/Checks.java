@@ -1,5 +1,9 @@
 package io.cuvette.internal.base;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
 /** Argument checks whose messages carry the value, the rule and the numbers. Stateless. */
 public final class Checks {
   private Checks() {}
@@ -19,6 +23,17 @@ public final class Checks {
           "%s: %d (expected: %d to %d)".formatted(name, value, least, greatest));
     }
     return value;
+  }
+
+  /** A copy of a list without nulls. */
+  public static <T> List<T> noNulls(String name, List<? extends T> list) {
+    List<T> own = new ArrayList<>(list);
+    for (int i = 0; i < own.size(); i++) {
+      if (own.get(i) == null) {
+        throw new NullPointerException("%s[%d]".formatted(name, i));
+      }
+    }
+    return Collections.unmodifiableList(own);
   }
 
   /** A part of something: {@code offset} and {@code bytes} inside {@code size}. */

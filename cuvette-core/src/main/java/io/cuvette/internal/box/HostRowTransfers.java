@@ -1,5 +1,6 @@
 package io.cuvette.internal.box;
 
+import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.hostcopy.ArrayRows;
 import io.cuvette.internal.hostcopy.HostParts;
@@ -33,30 +34,30 @@ public final class HostRowTransfers {
   /** Copies segments one after the other to the start of a buffer and waits. */
   public static void gather(
       Memory target, List<MemorySegment> sources, OpenStream stream, Staging staging) {
-    copyAndWait("sources", target, frozen(sources), stream, staging, true);
+    copyAndWait("sources", target, frozen("sources", sources), stream, staging, true);
   }
 
   /** Copies the start of a buffer to segments one after the other and waits. */
   public static void scatter(
       Memory source, List<MemorySegment> targets, OpenStream stream, Staging staging) {
-    copyAndWait("targets", source, frozen(targets), stream, staging, false);
+    copyAndWait("targets", source, frozen("targets", targets), stream, staging, false);
   }
 
   /** Copies native segments to the start of a buffer in order of a stream. */
   public static void gatherAsync(
       Memory target, List<MemorySegment> sources, OpenStream stream, Staging staging) {
-    copyAsync("sources", target, frozen(sources), stream, staging, true);
+    copyAsync("sources", target, frozen("sources", sources), stream, staging, true);
   }
 
   /** Copies the start of a buffer to native segments in order of a stream. */
   public static void scatterAsync(
       Memory source, List<MemorySegment> targets, OpenStream stream, Staging staging) {
-    copyAsync("targets", source, frozen(targets), stream, staging, false);
+    copyAsync("targets", source, frozen("targets", targets), stream, staging, false);
   }
 
   /** A list that nobody changes any more. */
-  private static List<MemorySegment> frozen(List<MemorySegment> rows) {
-    return rows instanceof ArrayRows ? rows : List.copyOf(rows);
+  private static List<MemorySegment> frozen(String name, List<MemorySegment> rows) {
+    return rows instanceof ArrayRows ? rows : Checks.noNulls(name, rows);
   }
 
   private static void copyAndWait(

@@ -44,19 +44,23 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
       }
       if (!matrix && !ARRAYS.contains(row.getClass())) {
         arrays = false;
-        check(row, i);
+        this.rows[i] = segment(row, i);
       }
     }
     this.areArrays = arrays;
   }
 
-  private static void check(Object row, int index) {
-    if (!(row instanceof MemorySegment || row instanceof ByteBuffer)) {
-      throw new IllegalArgumentException(
-          ("rows[%d]: %s (expected: an array of byte, char, short, int, long, float or double, a"
-                  + " MemorySegment or a ByteBuffer)")
-              .formatted(index, row.getClass().getTypeName()));
-    }
+  /** Of a byte buffer what is between its position and its limit now. */
+  private static MemorySegment segment(Object row, int index) {
+    return switch (row) {
+      case MemorySegment segment -> segment;
+      case ByteBuffer buffer -> MemorySegment.ofBuffer(buffer);
+      default ->
+          throw new IllegalArgumentException(
+              ("rows[%d]: %s (expected: an array of byte, char, short, int, long, float or double,"
+                      + " a MemorySegment or a ByteBuffer)")
+                  .formatted(index, row.getClass().getTypeName()));
+    };
   }
 
   /** Whether all rows are arrays, so that none is memory off the heap. */
@@ -104,7 +108,6 @@ public final class ArrayRows extends AbstractList<MemorySegment> implements Rand
       case short[] array -> MemorySegment.ofArray(array);
       case char[] array -> MemorySegment.ofArray(array);
       case MemorySegment segment -> segment;
-      case ByteBuffer buffer -> MemorySegment.ofBuffer(buffer);
       default -> throw new AssertionError(row);
     };
   }

@@ -12,6 +12,9 @@ public final class HostParts {
   /** The bytes of each piece but the last. */
   public static final int PIECE_BYTES = 256 << 10;
 
+  /** The bytes that are counted in pieces. */
+  private static final long MOST_BYTES = (long) Integer.MAX_VALUE * PIECE_BYTES;
+
   private static final MemorySegment NOTHING = MemorySegment.ofArray(new byte[0]);
 
   /** Who stands for the threads that help: whether they may access a segment. */
@@ -46,16 +49,25 @@ public final class HostParts {
         sizes[i] = part.byteSize();
       }
     }
-    long total = 0;
-    for (long size : sizes) {
-      total += size;
-    }
-    this.byteSize = total;
+    this.byteSize = sum(name, sizes);
     this.isForAllThreads = shared;
-    int pieces = Math.toIntExact((total + PIECE_BYTES - 1) / PIECE_BYTES);
+    int pieces = (int) ((byteSize + PIECE_BYTES - 1) / PIECE_BYTES);
     this.firstPart = new int[pieces];
     this.offsetInPart = new long[pieces];
     divide(sizes);
+  }
+
+  /** Segments may be there many times, so that they have more bytes than there is memory. */
+  private static long sum(String name, long[] sizes) {
+    long total = 0;
+    for (long size : sizes) {
+      total += size;
+      if (total < 0 || total > MOST_BYTES) {
+        throw new IndexOutOfBoundsException(
+            "%s: more bytes than %d (expected: those of a buffer)".formatted(name, MOST_BYTES));
+      }
+    }
+    return total;
   }
 
   /** One segment; {@code written} if bytes go there. */
@@ -67,6 +79,7 @@ public final class HostParts {
    * Segments in their order.
    *
    * @throws NullPointerException if one is null
+   * @throws IndexOutOfBoundsException if they have more bytes than any buffer
    * @throws IllegalArgumentException if one is to be written and read-only
    * @throws IllegalStateException if the arena of one is closed
    * @throws WrongThreadException if one is another thread's

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
@@ -24,6 +25,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -127,6 +129,32 @@ class StagedTransferTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("targets[1]");
       assertThatCode(() -> buffer.gatherFrom(List.of())).doesNotThrowAnyException();
+    }
+  }
+
+  @CudaTest
+  @SuppressWarnings("restricted") // memory that nobody reads
+  void rowsThatAreNoMemory_areRefused_andBuffersStayAsTheyWere(Cuda cuda) {
+    MemorySegment gibibyte = MemorySegment.NULL.reinterpret(1L << 30);
+    ByteBuffer bytes = ByteBuffer.allocate(16).position(4);
+    List<MemorySegment> rows = HostRows.of(List.of(bytes));
+    bytes.position(12);
+    assertThat(rows.getFirst().byteSize()).isEqualTo(12);
+    try (Buffer buffer = cuda.allocate(64)) {
+      buffer.gatherFrom(rows);
+      for (int shift : new int[] {0, 32}) { // 2^50 bytes, and more than a long counts
+        List<MemorySegment> many =
+            Collections.nCopies(1 << 20, gibibyte.reinterpret(1L << (30 + shift)));
+        assertThatThrownBy(() -> buffer.gatherFrom(many))
+            .isInstanceOf(IndexOutOfBoundsException.class)
+            .hasMessage("sources: more bytes than 562949953159168 (expected: those of a buffer)");
+      }
+      assertThatThrownBy(() -> buffer.scatterTo(Arrays.asList(gibibyte, null)))
+          .isInstanceOf(NullPointerException.class)
+          .hasMessage("targets[1]");
+      assertThatThrownBy(() -> CopyBatch.of(List.of(buffer), Arrays.asList((Buffer) null)))
+          .isInstanceOf(NullPointerException.class)
+          .hasMessage("sources[0]");
     }
   }
 
