@@ -214,7 +214,8 @@ public final class Dlpack {
    * @throws IllegalArgumentException if no array can be what the tensor says: of another vendor's
    *     device or a device that is not there, of a type that there is none for, with negative
    *     strides or sizes, without memory, too large, not aligned, of a version to come
-   * @throws IllegalStateException if the Cuda is closed
+   * @throws IllegalStateException if the Cuda is closed, or the tensor was exported by this process
+   *     and is taken or deleted
    * @throws UnsupportedOperationException without the module of native access
    * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
@@ -224,6 +225,7 @@ public final class Dlpack {
     if (cuda.isClosed()) {
       throw new IllegalStateException(cuda + " is closed");
     }
-    return DlpackImport.take(cuda, structure.read(), structure::delete);
+    return DlpackExports.takeOver(
+        structure, giveBack -> DlpackImport.take(cuda, structure.read(), giveBack));
   }
 }

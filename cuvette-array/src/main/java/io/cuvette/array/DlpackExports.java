@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +62,39 @@ final class DlpackExports {
     return new DlpackTensor(slot.memory.address(), isVersioned);
   }
 
+  /**
+   * Has a tensor taken over. One of this process gives its loan to who takes it: it cannot be taken
+   * again, and its deleter does nothing from then on.
+   *
+   * @param take makes the array, given what returns the memory; the tensor stays as it was if that
+   *     fails
+   * @throws IllegalStateException if it is of this process, and was taken or deleted
+   */
+  static NdArray takeOver(DlpackStructure structure, Function<Runnable, NdArray> take) {
+    Slot slot = structure.deleter() == ALL.deleter ? ALL.find(structure.address()) : null;
+    if (slot == null) {
+      return take.apply(structure::delete);
+    }
+    ForeignLoan loan = slot.loan.getAndSet(null);
+    if (loan == null) {
+      throw new IllegalStateException(
+          "tensor at 0x%x was taken or deleted (expected: one that is neither)"
+              .formatted(structure.address()));
+    }
+    boolean isTaken = false;
+    try {
+      NdArray array = take.apply(loan::giveBack);
+      isTaken = true;
+      return array;
+    } finally {
+      if (isTaken) {
+        ALL.putBack(slot);
+      } else {
+        slot.loan.set(loan);
+      }
+    }
+  }
+
   private Slot take() {
     lock.lock();
     try {
@@ -105,12 +139,16 @@ final class DlpackExports {
     ForeignLoan loan = slot == null ? null : slot.loan.getAndSet(null);
     if (slot != null && loan != null) {
       loan.giveBack();
-      Slot top;
-      do {
-        top = returned.get();
-        slot.next = top;
-      } while (!returned.compareAndSet(top, slot));
+      putBack(slot);
     }
+  }
+
+  private void putBack(Slot slot) {
+    Slot top;
+    do {
+      top = returned.get();
+      slot.next = top;
+    } while (!returned.compareAndSet(top, slot));
   }
 
   /** The slot at an address; null if it is none. */

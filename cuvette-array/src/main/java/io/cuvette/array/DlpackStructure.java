@@ -186,9 +186,18 @@ final class DlpackStructure {
     return calls().memory(at, (long) count * Long.BYTES).toArray(JAVA_LONG);
   }
 
+  long address() {
+    return address;
+  }
+
+  /** The function that deletes the tensor; 0 for none. */
+  long deleter() {
+    return memory.get(JAVA_LONG, isVersioned ? DELETER : OLD_DELETER);
+  }
+
   /** Calls the deleter, if there is one. */
   void delete() {
-    long deleter = memory.get(JAVA_LONG, isVersioned ? DELETER : OLD_DELETER);
+    long deleter = deleter();
     if (deleter != 0) {
       calls().call(deleter, address);
     }

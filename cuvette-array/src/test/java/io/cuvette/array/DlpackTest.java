@@ -151,6 +151,41 @@ class DlpackTest {
     assertThat(c.deletions()).isEqualTo(before + 2);
   }
 
+  /** What has no owner any more would be read after it was freed. */
+  @CudaTest
+  void tensorOfThisProcess_isTakenOnce_andNotAfterItsEnd(Cuda cuda) {
+    for (boolean versioned : new boolean[] {true, false}) {
+      DlpackOptions options = DlpackOptions.DEFAULTS.withVersioned(versioned);
+      for (ArrayModule<?> module : List.of(CudaArrays.of(cuda), HostArrays.of(cuda))) {
+        NdArray a = module.full(FLOAT32, 3L, 4);
+        DlpackTensor tensor = Dlpack.export(a, options);
+        a.close();
+        NdArray taken = Dlpack.take(cuda, tensor);
+        assertThatThrownBy(() -> Dlpack.take(cuda, tensor))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("was taken or deleted");
+        tensor.delete(); // the array has it
+        assertThat(used(cuda) + usedPinned(cuda)).isPositive();
+        assertThat(taken.toArray(float[].class)).containsOnly(3);
+        taken.close();
+        await(() -> used(cuda) + usedPinned(cuda) == 0);
+        assertThatThrownBy(() -> Dlpack.take(cuda, tensor))
+            .hasMessageContaining("was taken or deleted");
+      }
+    }
+  }
+
+  @CudaTest
+  void refusedTensorOfThisProcess_canBeTakenLater(Cuda cuda) {
+    try (CudaArray a = CudaArrays.of(cuda).ones(FLOAT32, 4)) {
+      DlpackTensor tensor = Dlpack.export(a.slice(Range.reversed()));
+      assertThatThrownBy(() -> Dlpack.take(cuda, tensor)).hasMessageContaining("none negative");
+      assertThatThrownBy(() -> Dlpack.take(cuda, tensor)).hasMessageContaining("none negative");
+      tensor.delete();
+    }
+    await(() -> used(cuda) == 0);
+  }
+
   @CudaTest
   void forgottenImport_isGivenBackByTheCollector(Cuda cuda) throws Exception {
     DlpackLibrary c = DlpackLibrary.open();
