@@ -77,7 +77,7 @@ record ArrayContent(
     return new Memory(address, bytes);
   }
 
-  private static long bytes(String name, long count, int bits) {
+  private static long bytes(String name, long count, long bits) {
     try {
       return Columns.bytes(count, bits);
     } catch (IllegalArgumentException e) {

@@ -7,7 +7,6 @@ import org.apache.arrow.vector.BufferLayout.BufferType;
 import org.apache.arrow.vector.TypeLayout;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What memory columns of a type have: those of fixed width, fixed-size lists, structs. Stateless.
@@ -36,10 +35,16 @@ final class Columns {
                 .formatted(field, children, list.getListSize()));
       }
       field.getChildren().forEach(Columns::check);
-    } else if (!TypeLayout.getTypeLayout(type).getBufferTypes().equals(FIXED_WIDTH)
-        || bits(field) < 0) {
+    } else if (!isFixedWidth(type)) {
       throw refused(field);
     }
+  }
+
+  /** Of binaries of one size, Arrow's layout has the lower 16 bits of the width alone. */
+  private static boolean isFixedWidth(ArrowType type) {
+    return type instanceof ArrowType.FixedSizeBinary binary
+        ? binary.getByteWidth() > 0
+        : TypeLayout.getTypeLayout(type).getBufferTypes().equals(FIXED_WIDTH);
   }
 
   private static IllegalArgumentException refused(Field field) {
@@ -57,20 +62,22 @@ final class Columns {
   }
 
   /** The bits of a value of a column of fixed width. */
-  static int bits(Field field) {
-    return TypeLayout.getTypeLayout(field.getType()).getBufferLayouts().get(1).getTypeBitWidth();
+  static long bits(Field field) {
+    return field.getType() instanceof ArrowType.FixedSizeBinary binary
+        ? (long) Byte.SIZE * binary.getByteWidth()
+        : TypeLayout.getTypeLayout(field.getType()).getBufferLayouts().get(1).getTypeBitWidth();
   }
 
   /** What addresses of values are multiples of, in bytes. */
   static long alignment(Field field) {
-    int bytes = bits(field) / Byte.SIZE;
-    return Integer.bitCount(bytes) == 1 ? Math.min(bytes, Long.BYTES) : 1;
+    long bytes = bits(field) / Byte.SIZE;
+    return Long.bitCount(bytes) == 1 ? Math.min(bytes, Long.BYTES) : 1;
   }
 
   /** The bytes of so many bits. */
-  static long bytes(long count, int bits) {
+  static long bytes(long count, long bits) {
     try {
-      long whole = Math.multiplyExact(count, (long) bits);
+      long whole = Math.multiplyExact(count, bits);
       return whole / Byte.SIZE + (whole % Byte.SIZE == 0 ? 0 : 1);
     } catch (ArithmeticException e) {
       throw new IllegalArgumentException(
@@ -92,12 +99,23 @@ final class Columns {
     }
   }
 
-  /** Checks that a buffer has the bits of so many values, in memory that a device sees. */
-  static void check(String name, @Nullable Buffer buffer, long count, int bits) {
-    if (buffer == null) {
-      return;
+  /** Checks that a buffer has the values of a column, so many, where they can be. */
+  static void checkData(Buffer buffer, long count, Field field) {
+    check("data", buffer, count, bits(field));
+    long alignment = alignment(field);
+    if (buffer.byteSize() > 0 && buffer.address() % alignment != 0) {
+      throw new IllegalArgumentException(
+          "data: 0x%x (expected: a multiple of %d for %s)"
+              .formatted(buffer.address(), alignment, field));
     }
+  }
+
+  /** Checks that a buffer has the bits of so many values, in memory that a device sees. */
+  static void check(String name, Buffer buffer, long count, long bits) {
     long bytes = bytes(count, bits);
+    if (buffer.isClosed()) {
+      throw new IllegalStateException("%s: %s is closed".formatted(name, buffer));
+    }
     if (buffer instanceof PinnedBuffer) {
       throw new IllegalArgumentException(
           "%s: %s (expected: memory of a device, or managed)".formatted(name, buffer));

@@ -95,12 +95,13 @@ public final class DeviceVector implements AutoCloseable {
    *     all are there
    * @param data the values; of booleans a bit each
    * @throws IllegalArgumentException if the type has no fixed width, a buffer is too small, not of
-   *     one device, or on the host
+   *     one device, or on the host, or the values are not aligned to their size
+   * @throws IllegalStateException if a buffer is closed
    */
   public static DeviceVector of(Field field, long length, @Nullable Buffer validity, Buffer data) {
     Objects.requireNonNull(data, "data");
     checkNested(Objects.requireNonNull(field, "field"), false);
-    Columns.check("data", data, checkLength(length), Columns.bits(field));
+    Columns.checkData(data, checkLength(length), field);
     return made(data.device(), field, length, validity, data, List.of());
   }
 
@@ -114,6 +115,7 @@ public final class DeviceVector implements AutoCloseable {
    * @param children the columns below it, one or more, in the order of the fields
    * @throws IllegalArgumentException if the type is another, or the children are not those of the
    *     field, too short, or not of one device
+   * @throws IllegalStateException if the buffer or a child is closed
    */
   public static DeviceVector of(
       Field field, long length, @Nullable Buffer validity, List<DeviceVector> children) {
@@ -128,6 +130,7 @@ public final class DeviceVector implements AutoCloseable {
     CudaDevice device = children.getFirst().device;
     long needed = Columns.ofChildren(field, checkLength(length));
     for (DeviceVector child : children) {
+      child.checkOpen();
       if (child.length < needed || !child.device.equals(device)) {
         throw new IllegalArgumentException(
             "child: %s (expected: %d values or more on %s)".formatted(child, needed, device));
@@ -160,10 +163,12 @@ public final class DeviceVector implements AutoCloseable {
       @Nullable Buffer validity,
       @Nullable Buffer data,
       List<DeviceVector> children) {
-    Columns.check("validity", validity, length, 1);
-    if (validity != null && !validity.device().equals(device)) {
-      throw new IllegalArgumentException(
-          "validity: %s (expected: memory of %s)".formatted(validity, device));
+    if (validity != null) {
+      Columns.check("validity", validity, length, 1);
+      if (!validity.device().equals(device)) {
+        throw new IllegalArgumentException(
+            "validity: %s (expected: memory of %s)".formatted(validity, device));
+      }
     }
     Range range = new Range(length, UNKNOWN_NULLS, 0);
     return new DeviceVector(device, field, range, validity, data, children);
@@ -264,12 +269,16 @@ public final class DeviceVector implements AutoCloseable {
     ArrayExports.export(this, out, stream);
   }
 
-  /** Checks that a stream can order an array of a device. */
-  static void checkStream(CudaDevice device, CudaStream stream) {
+  private static void checkDevice(CudaDevice device, CudaStream stream) {
     if (!stream.device().equals(device)) {
       throw new IllegalArgumentException(
           "stream: %s (expected: one of %s)".formatted(stream, device));
     }
+  }
+
+  /** Checks that a stream can order an array of a device. */
+  static void checkStream(CudaDevice device, CudaStream stream) {
+    checkDevice(device, stream);
     if (stream.isCapturing()) {
       throw new IllegalStateException(
           "stream: %s is capturing a graph (expected: one that runs its work)".formatted(stream));
@@ -280,8 +289,9 @@ public final class DeviceVector implements AutoCloseable {
    * {@return a copy in memory of the host, which the caller closes} Waits until it is there.
    *
    * @param allocator where the memory is from
-   * @param stream in whose order bytes are copied
-   * @throws IllegalArgumentException if it has more values than a vector of Java
+   * @param stream in whose order bytes are copied, of its device
+   * @throws IllegalArgumentException if it has more values than a vector of Java, or the stream is
+   *     another device's
    * @throws IllegalStateException if something is closed
    * @throws UnsupportedOperationException without the module of native access
    * @throws io.cuvette.driver.CudaException if the driver reports an error
@@ -290,7 +300,8 @@ public final class DeviceVector implements AutoCloseable {
     Objects.requireNonNull(allocator, "allocator");
     Objects.requireNonNull(stream, "stream");
     checkOpen();
-    return HostCopies.toHost(List.of(this), allocator, stream).getVector(0);
+    checkDevice(device, stream);
+    return HostCopies.toHost(List.of(this), length, allocator, stream).getVector(0);
   }
 
   /**
@@ -298,19 +309,20 @@ public final class DeviceVector implements AutoCloseable {
    * as {@link #toVector}.
    *
    * @param allocator where the memory is from
-   * @param stream in whose order bytes are copied
+   * @param stream in whose order bytes are copied, of its device
    * @throws IllegalArgumentException if it is no struct, or may have nulls, which no batch has
    */
   public VectorSchemaRoot toRoot(BufferAllocator allocator, CudaStream stream) {
     Objects.requireNonNull(allocator, "allocator");
     Objects.requireNonNull(stream, "stream");
     checkOpen();
+    checkDevice(device, stream);
     if (!Columns.isStruct(field) || nullCount != 0) {
       throw new IllegalArgumentException(this + " (expected: a struct without nulls)");
     }
     List<DeviceVector> columns = new ArrayList<>();
     children.forEach(child -> columns.add(child.slice(offset, length)));
-    return HostCopies.toHost(columns, allocator, stream);
+    return HostCopies.toHost(columns, length, allocator, stream);
   }
 
   /**

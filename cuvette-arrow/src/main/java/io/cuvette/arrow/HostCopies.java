@@ -107,11 +107,11 @@ final class HostCopies {
     }
   }
 
-  /** Copies columns of one length. */
+  /** Copies columns of one length, of which there may be none. */
   static VectorSchemaRoot toHost(
-      List<DeviceVector> columns, BufferAllocator allocator, CudaStream stream) {
+      List<DeviceVector> columns, long length, BufferAllocator allocator, CudaStream stream) {
     List<Field> fields = columns.stream().map(DeviceVector::field).toList();
-    int rows = columns.isEmpty() ? 0 : count(columns.getFirst().length());
+    int rows = count(length);
     Download download = new Download(allocator, new ArrayList<>(), new ArrayList<>());
     VectorSchemaRoot root = VectorSchemaRoot.create(new Schema(fields), allocator);
     try (Scope _ = stream.use()) {
@@ -165,8 +165,8 @@ final class HostCopies {
 
     /** Adds a buffer with some values of a device's; null if there is nothing to copy. */
     private @Nullable MemorySegment copied(
-        @Nullable Buffer source, long from, long count, int bits) {
-      if (source == null || count == 0 || bits == 0) {
+        @Nullable Buffer source, long from, long count, long bits) {
+      if (source == null || count == 0) {
         buffers.add(allocator.buffer(0));
         return null;
       }

@@ -21,6 +21,7 @@ import java.util.function.BooleanSupplier;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.FixedSizeBinaryVector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.compare.VectorEqualsVisitor;
@@ -160,6 +161,66 @@ class DeviceVectorTest {
     }
   }
 
+  /** Arrow's own layout of the type has the lower 16 bits of the width in bits: 64 of 65,600. */
+  @CudaTest
+  void wideBinaries_areCopiedWhole(Cuda cuda, CudaStream stream) {
+    Field wide = field("w", new ArrowType.FixedSizeBinary(8200));
+    byte[] value = new byte[8200];
+    value[8199] = 7;
+    try (BufferAllocator allocator = new RootAllocator();
+        FixedSizeBinaryVector vector = new FixedSizeBinaryVector(wide, allocator)) {
+      vector.setSafe(2, value);
+      vector.setValueCount(3);
+      try (DeviceVector there = DeviceVector.copyOf(vector, stream);
+          FieldVector back = there.slice(2, 1).toVector(allocator, stream)) {
+        assertThat(there.data().byteSize()).isEqualTo(3 * 8200);
+        assertThat(((FixedSizeBinaryVector) back).get(0)).isEqualTo(value);
+      }
+    }
+    try (Buffer data = cuda.allocate(8200, stream)) {
+      refused("data: 8200 bytes (expected: >= 16400", () -> DeviceVector.of(wide, 2, null, data));
+      for (int width : new int[] {0, -1, Integer.MIN_VALUE}) {
+        Field none = field("n", new ArrowType.FixedSizeBinary(width));
+        refused("n: FixedSizeBinary(" + width, () -> DeviceVector.of(none, 0, null, data));
+      }
+    }
+  }
+
+  @CudaTest
+  void batchWithoutColumns_keepsItsRows(CudaStream stream) {
+    try (BufferAllocator allocator = new RootAllocator();
+        VectorSchemaRoot rows = new VectorSchemaRoot(List.<FieldVector>of())) {
+      rows.setRowCount(7);
+      try (DeviceVector there = DeviceVector.copyOf(rows, stream);
+          VectorSchemaRoot back = there.toRoot(allocator, stream)) {
+        assertThat(back.getRowCount()).isEqualTo(7);
+      }
+    }
+  }
+
+  @CudaTest
+  void closedOrAskewMemory_isNoColumn(Cuda cuda, CudaStream stream) {
+    Field x = field("x", INT);
+    Buffer closed = cuda.allocate(40, stream);
+    closed.close();
+    try (Buffer data = cuda.allocate(40, stream)) {
+      refused("(expected: a multiple of 4", () -> DeviceVector.of(x, 4, null, data.slice(2)));
+      for (Runnable call :
+          List.<Runnable>of(
+              () -> DeviceVector.of(x, 4, null, closed),
+              () -> DeviceVector.of(x, 4, closed, data))) {
+        assertThatThrownBy(call::run)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("is closed");
+      }
+      DeviceVector child = DeviceVector.of(x, 10, null, data);
+      child.close();
+      assertThatThrownBy(() -> DeviceVector.of(list("v", 3, x), 1, null, List.of(child)))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("is closed");
+    }
+  }
+
   @CudaTest
   void wrongColumns_areRefused_andTheBuffersRemain(Cuda cuda, CudaStream stream) {
     Field x = field("x", INT);
@@ -296,6 +357,10 @@ class DeviceVectorTest {
       ArrowDeviceArray array = ArrowDeviceArray.allocate(arena);
       assertThatThrownBy(() -> vector.export(array, other))
           .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> vector.toVector(allocator, other))
+          .as("which would not order the copy")
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("(expected: one of device 0)");
       vector.export(array, stream);
       assertThatThrownBy(() -> DeviceVector.take(array, ints.getField(), other))
           .isInstanceOf(IllegalArgumentException.class)
