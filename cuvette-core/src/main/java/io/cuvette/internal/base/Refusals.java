@@ -1,6 +1,7 @@
 package io.cuvette.internal.base;
 
-import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * What upstream threw for want of memory during one allocation. It is tried again only when
@@ -9,7 +10,7 @@ import java.util.ArrayDeque;
 public final class Refusals {
   private static final int MOST = 8;
 
-  private final ArrayDeque<RuntimeException> last = new ArrayDeque<>();
+  private final List<RuntimeException> last = new ArrayList<>();
   private boolean worthAsking = true;
 
   /** Takes note of a refusal; the oldest of many are forgotten. */
@@ -19,7 +20,7 @@ public final class Refusals {
       last.add(refusal);
     }
     if (last.size() > MOST) {
-      last.remove();
+      last.removeFirst();
     }
   }
 
@@ -34,9 +35,8 @@ public final class Refusals {
 
   /** Makes the last refusal the cause of a failure; the others are suppressed. */
   public <E extends RuntimeException> E explain(E failure) {
-    RuntimeException cause = last.pollLast();
-    if (cause != null) {
-      failure.initCause(cause);
+    if (!last.isEmpty()) {
+      failure.initCause(last.removeLast());
       last.forEach(failure::addSuppressed);
     }
     return failure;

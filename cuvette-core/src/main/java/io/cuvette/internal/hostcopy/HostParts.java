@@ -15,6 +15,9 @@ public final class HostParts {
   /** The bytes that are counted in pieces. */
   private static final long MOST_BYTES = (long) Integer.MAX_VALUE * PIECE_BYTES;
 
+  private static final int[] NO_PIECES = {};
+  private static final long[] NO_OFFSETS = {};
+
   private static final MemorySegment NOTHING = MemorySegment.ofArray(new byte[0]);
 
   /** Who stands for the threads that help: whether they may access a segment. */
@@ -28,10 +31,20 @@ public final class HostParts {
   private final long byteSize;
   private final boolean isForAllThreads;
 
-  /** In which part each piece begins, and where in it. */
+  /** In which part each piece begins, and where in it; of one part nobody asks. */
   private final int[] firstPart;
 
   private final long[] offsetInPart;
+
+  private HostParts(String name, MemorySegment part, boolean written) {
+    this.name = name;
+    this.parts = List.of(part);
+    check(part, 0, written);
+    this.byteSize = countable(name, part.byteSize());
+    this.isForAllThreads = part.isAccessibleBy(HELPER);
+    this.firstPart = NO_PIECES;
+    this.offsetInPart = NO_OFFSETS;
+  }
 
   private HostParts(String name, List<MemorySegment> parts, boolean written) {
     this.name = name;
@@ -51,9 +64,8 @@ public final class HostParts {
     }
     this.byteSize = sum(name, sizes);
     this.isForAllThreads = shared;
-    int pieces = (int) ((byteSize + PIECE_BYTES - 1) / PIECE_BYTES);
-    this.firstPart = new int[pieces];
-    this.offsetInPart = new long[pieces];
+    this.firstPart = new int[pieces()];
+    this.offsetInPart = new long[pieces()];
     divide(sizes);
   }
 
@@ -61,18 +73,22 @@ public final class HostParts {
   private static long sum(String name, long[] sizes) {
     long total = 0;
     for (long size : sizes) {
-      total += size;
-      if (total < 0 || total > MOST_BYTES) {
-        throw new IndexOutOfBoundsException(
-            "%s: more bytes than %d (expected: those of a buffer)".formatted(name, MOST_BYTES));
-      }
+      total = countable(name, total + size);
     }
     return total;
   }
 
+  private static long countable(String name, long bytes) {
+    if (bytes < 0 || bytes > MOST_BYTES) {
+      throw new IndexOutOfBoundsException(
+          "%s: more bytes than %d (expected: those of a buffer)".formatted(name, MOST_BYTES));
+    }
+    return bytes;
+  }
+
   /** One segment; {@code written} if bytes go there. */
   public static HostParts of(String name, MemorySegment segment, boolean written) {
-    return new HostParts(name, List.of(segment), written);
+    return new HostParts(name, segment, written);
   }
 
   /**
@@ -133,7 +149,7 @@ public final class HostParts {
 
   /** How many pieces there are. */
   public int pieces() {
-    return firstPart.length;
+    return Math.toIntExact((byteSize + PIECE_BYTES - 1) / PIECE_BYTES);
   }
 
   /** The bytes of a piece. */
@@ -173,8 +189,8 @@ public final class HostParts {
    * @throws IllegalStateException if the arena of a part was closed, or a mapped file has shrunk
    */
   public void copy(int piece, MemorySegment memory, long offset, boolean fromHere) {
-    int part = firstPart[piece];
-    long at = offsetInPart[piece];
+    int part = isOne() ? 0 : firstPart[piece];
+    long at = isOne() ? (long) piece * PIECE_BYTES : offsetInPart[piece];
     long left = bytesOf(piece);
     long to = offset;
     while (left > 0) {

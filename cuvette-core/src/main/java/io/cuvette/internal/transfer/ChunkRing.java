@@ -7,7 +7,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +18,10 @@ final class ChunkRing implements AutoCloseable {
   private final Staging staging;
   private final Memory device;
   private final OpenStream stream;
-  private final List<StagingChunk> all = new ArrayList<>();
+
+  /** Those behind the first one, which is not its own. */
+  private final List<StagingChunk> more = new ArrayList<>();
+
   private final ArrayDeque<StagingChunk> free = new ArrayDeque<>();
 
   /** The chunk of each part that is under way. */
@@ -31,22 +33,19 @@ final class ChunkRing implements AutoCloseable {
   private boolean isLimited;
 
   /**
-   * Takes the first chunk.
+   * A ring that begins with a chunk.
    *
-   * @param first takes it; it stands for parts of as many bytes as it has
+   * @param first stands for parts of as many bytes as it has
    * @param most how many chunks there are at most
    */
-  ChunkRing(
-      Staging staging, Memory device, OpenStream stream, Supplier<StagingChunk> first, int most) {
+  ChunkRing(Staging staging, Memory device, OpenStream stream, StagingChunk first, int most) {
     this.staging = staging;
     this.device = device;
     this.stream = stream;
     this.parts = new StagingChunk[most];
-    StagingChunk chunk = first.get();
-    this.chunkBytes = chunk.byteSize();
-    this.isLimited = !chunk.isPinned();
-    all.add(chunk);
-    free.add(chunk);
+    this.chunkBytes = first.byteSize();
+    this.isLimited = !first.isPinned();
+    free.add(first);
   }
 
   long chunkBytes() {
@@ -60,11 +59,11 @@ final class ChunkRing implements AutoCloseable {
   /** Has a chunk stand for a part; false if there is none now. */
   boolean take(int part) {
     StagingChunk chunk = free.poll();
-    if (chunk == null && !isLimited && all.size() < parts.length) {
+    if (chunk == null && !isLimited && 1 + more.size() < parts.length) {
       chunk = staging.more(device, stream, chunkBytes);
       isLimited = chunk == null;
       if (chunk != null) {
-        all.add(chunk);
+        more.add(chunk);
       }
     }
     if (chunk == null) {
@@ -87,7 +86,7 @@ final class ChunkRing implements AutoCloseable {
   @Override
   public void close() {
     Failures failures = new Failures();
-    all.forEach(chunk -> failures.run(chunk::close));
+    more.forEach(chunk -> failures.run(chunk::close));
     failures.throwFirst();
   }
 }

@@ -12,7 +12,7 @@ import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-import java.util.function.ObjIntConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -94,22 +94,48 @@ final class StagingChunk implements AutoCloseable {
 
   /** Queues the copy of bytes of it, which are packed, to rows of the device's memory. */
   void send(long from, BoxCopy.Side to, long bytes, long rows, long layers) {
-    BoxCopy copy = new BoxCopy(inDevice(to), packed(from, bytes, rows), bytes, rows, layers);
-    queue(
-        copy,
-        (calls, on) ->
-            calls.memcpyHtoDAsync(
-                on, copy.target().address(), memory.asSlice(from, bytes), stream.state.handle));
+    if (rows * layers == 1) {
+      long target = device.address() + to.address();
+      queue(
+          pinned == null
+              ? calls -> calls.memcpyHtoDAsync(on(), target, memory.asSlice(from, bytes), handle())
+              : calls -> calls.memcpyAsync(on(), target, address(from), bytes, handle()));
+    } else {
+      queue(new BoxCopy(inDevice(to), packed(from, bytes, rows), bytes, rows, layers));
+    }
   }
 
   /** Queues the copy of rows of the device's memory to bytes of it, which become packed. */
   void fetch(long to, BoxCopy.Side from, long bytes, long rows, long layers) {
-    BoxCopy copy = new BoxCopy(packed(to, bytes, rows), inDevice(from), bytes, rows, layers);
-    queue(
-        copy,
-        (calls, on) ->
-            calls.memcpyDtoHAsync(
-                on, memory.asSlice(to, bytes), copy.source().address(), stream.state.handle));
+    if (rows * layers == 1) {
+      long source = device.address() + from.address();
+      queue(
+          pinned == null
+              ? calls -> calls.memcpyDtoHAsync(on(), memory.asSlice(to, bytes), source, handle())
+              : calls -> calls.memcpyAsync(on(), address(to), source, bytes, handle()));
+    } else {
+      queue(new BoxCopy(packed(to, bytes, rows), inDevice(from), bytes, rows, layers));
+    }
+  }
+
+  private void queue(BoxCopy copy) {
+    queue(calls -> RowCopies.queue(calls, on(), copy, handle()));
+  }
+
+  private void queue(Consumer<TransferCalls> work) {
+    if (pinned == null) {
+      Transfers.queue(stream, device, driver -> work.accept(driver.transfers()));
+    } else {
+      Transfers.queue(stream, device, pinned.block(), driver -> work.accept(driver.transfers()));
+    }
+  }
+
+  private int on() {
+    return stream.on().id();
+  }
+
+  private long handle() {
+    return stream.state.handle;
   }
 
   private BoxCopy.Side inDevice(BoxCopy.Side side) {
@@ -117,26 +143,12 @@ final class StagingChunk implements AutoCloseable {
   }
 
   private BoxCopy.Side packed(long at, long bytes, long rows) {
-    long start = pinned == null ? memory.address() : pinned.address();
-    return new BoxCopy.Side(start + at, bytes, rows);
+    return new BoxCopy.Side(address(at), bytes, rows);
   }
 
-  /**
-   * Memory that is not page-locked is given to the driver as a segment.
-   *
-   * @param oneRow does that
-   */
-  private void queue(BoxCopy copy, ObjIntConsumer<TransferCalls> oneRow) {
-    int on = stream.on().id();
-    if (pinned == null) {
-      Transfers.queue(stream, device, driver -> oneRow.accept(driver.transfers(), on));
-      return;
-    }
-    Transfers.queue(
-        stream,
-        device,
-        pinned.block(),
-        driver -> RowCopies.queue(driver.transfers(), on, copy, stream.state.handle));
+  /** Where a byte of page-locked memory is. */
+  private long address(long at) {
+    return Objects.requireNonNull(pinned).address() + at;
   }
 
   /** Marks where the stream is past the copy that was just queued. */
