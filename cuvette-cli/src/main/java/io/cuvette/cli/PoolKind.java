@@ -9,6 +9,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -84,14 +85,24 @@ public enum PoolKind {
         .filter(wanted)
         .filter(kind -> kind.text().equals(text.strip()))
         .findFirst()
-        .orElseThrow(() -> {
-          String known =
-              Arrays.stream(values())
-                  .filter(wanted)
-                  .map(PoolKind::text)
-                  .collect(Collectors.joining(", "));
-          return new TypeConversionException("'%s' (expected: %s)".formatted(text, known));
-        });
+        .orElseThrow(() ->
+            new TypeConversionException("'%s' (expected: %s)".formatted(text, names(wanted))));
+  }
+
+  private static String names(Predicate<PoolKind> wanted) {
+    return Arrays.stream(values())
+        .filter(wanted)
+        .map(PoolKind::text)
+        .collect(Collectors.joining(", "));
+  }
+
+  /** Refuses an option of commas alone, which names no pool. */
+  public static void checkNamed(Collection<PoolKind> pools, boolean any, CommonOptions common) {
+    if (pools.isEmpty()) {
+      String known = names(kind -> any || kind.isOfDevice());
+      throw common.usage(
+          "Invalid value for option '--pool': none (expected: %s)".formatted(known), null);
+    }
   }
 
   /** Reads the value of an option that takes every pool. Stateless. */

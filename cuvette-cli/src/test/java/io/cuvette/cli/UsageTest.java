@@ -45,7 +45,10 @@ class UsageTest {
           bench fragmentation --seed x        | 'x'
           bench fragmentation --pool pinned   | the pool pinned (expected: memory, elastic, async, direct)
           bench pools --pool rubber           | 'rubber' (expected: memory, elastic, async, pinned, direct)
+          bench pools --pool ,                | '--pool': none (expected: memory, elastic, async, pinned, direct)
+          bench fragmentation --pool ,        | '--pool': none (expected: memory, elastic, async, direct)
           replay                              | FILE
+          replay f --pool ,                   | '--pool': none (expected: memory, elastic, async, direct)
           replay f --pool rubber              | 'rubber' (expected: memory, elastic, async, direct)
           replay f --pool MEMORY              | 'MEMORY' (expected: memory, elastic, async, direct)
           replay f --stream-mode all          | 'all' (expected: recorded, single, turning:N

@@ -89,6 +89,9 @@ public final class BenchCommand implements Runnable {
               .formatted(String.join(", ", chosen)),
           null);
     }
+    if (pools != null) {
+      PoolKind.checkNamed(pools, !filled, common);
+    }
     if (seed != null && !filled) {
       throw common.usage(
           "--seed with %s (expected: with fragmentation)".formatted(String.join(", ", chosen)),

@@ -10,7 +10,8 @@ import java.util.Arrays;
  * thread-safe.
  */
 final class LineSource {
-  private static final int LONGEST_LINE = 1 << 16;
+  static final int LONGEST_LINE = 1 << 16;
+
   private static final int LONGEST_EXCERPT = 60;
 
   private final InputStream in;
@@ -43,7 +44,12 @@ final class LineSource {
     return number;
   }
 
-  /** Goes to the next line; false at the end. A line that is too long is cut. */
+  /** Whether the line has more than {@value #LONGEST_LINE} bytes: it may be cut. */
+  boolean isTooLong() {
+    return end - start > LONGEST_LINE;
+  }
+
+  /** Goes to the next line; false at the end. */
   boolean next() throws IOException {
     int newline = find(position);
     if (newline == limit && position == limit) {
@@ -72,7 +78,7 @@ final class LineSource {
         at++;
       }
       int looked = at - position;
-      if (looked >= LONGEST_LINE || !fill()) {
+      if (looked > LONGEST_LINE + 1 || !fill()) { // with what ends a line on Windows
         return limit;
       }
       at = position + looked;

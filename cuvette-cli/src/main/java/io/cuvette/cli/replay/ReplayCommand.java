@@ -119,6 +119,7 @@ public final class ReplayCommand implements Runnable {
   }
 
   private void checkUsage(Set<PoolKind> kinds) {
+    PoolKind.checkNamed(kinds, false, common);
     if (limit.isThere() && kinds.contains(PoolKind.DIRECT)) {
       throw common.usage(
           "--limit with the pool direct, which has none (expected: memory, elastic, async)", null);

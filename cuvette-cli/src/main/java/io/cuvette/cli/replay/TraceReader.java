@@ -78,7 +78,7 @@ final class TraceReader {
   private Trace parse() throws IOException {
     int columns = header();
     int blank = 0;
-    while (source.next()) {
+    while (next()) {
       if (source.start() == source.end()) {
         blank = blank == 0 ? source.number() : blank;
       } else if (blank != 0) {
@@ -90,8 +90,17 @@ final class TraceReader {
     return trace.build(name);
   }
 
+  private boolean next() throws IOException {
+    boolean isThere = source.next();
+    if (isThere && source.isTooLong()) {
+      String expected = "a line of at most %d bytes".formatted(LineSource.LONGEST_LINE);
+      throw wrong(expected, source.excerpt(source.start(), source.end()));
+    }
+    return isThere;
+  }
+
   private int header() throws IOException {
-    if (!source.next()) {
+    if (!next()) {
       throw new MalformedTraceException(name, 1, "the header " + HEADER, "an empty file");
     }
     int columns = fields.split();

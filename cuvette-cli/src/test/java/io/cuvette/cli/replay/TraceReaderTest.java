@@ -192,6 +192,23 @@ class TraceReaderTest {
         .satisfies(e -> assertThat(e.getMessage().length()).isLessThan(400));
   }
 
+  /** Of such a line a part would be taken for all of it. */
+  @Test
+  void lineThatIsTooLong_isRefusedWhereItIs() {
+    int most = LineSource.LONGEST_LINE;
+    String row = "0,0,allocate,0x1,5,0x0,";
+    for (String end : new String[] {"\n", "\r\n", ""}) {
+      for (int more : new int[] {1, 2, 3, 300_000}) {
+        String text = "Thread,Time,Action,Pointer,Size,Stream,Tag\n" + row;
+        assertThatThrownBy(() -> read(text + "x".repeat(most - row.length() + more) + end))
+            .as("%d bytes too many", more)
+            .isInstanceOf(MalformedTraceException.class)
+            .hasMessageContaining(":2: expected a line of at most 65536 bytes");
+        assertThat(read(text + "x".repeat(most - row.length()) + end).operations()).isEqualTo(1);
+      }
+    }
+  }
+
   @Test
   void damagedGzip_isRefused() throws IOException {
     StringBuilder text = new StringBuilder(TraceFiles.HEADER);
