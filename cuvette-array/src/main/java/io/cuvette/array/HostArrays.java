@@ -27,7 +27,9 @@ public final class HostArrays extends ArrayModule<HostArray> {
 
   /**
    * {@return an array in any memory of the host, as a view} Copies to and from a device go through
-   * page-locked memory. Memory on the heap and read-only memory are possible.
+   * page-locked memory. Memory on the heap and read-only memory are possible; operations on a
+   * mapped file, other than of single elements, throw an {@link IllegalStateException} if it has
+   * become too short.
    *
    * @param memory the memory, which the caller keeps alive
    * @param type the type of the elements

@@ -22,9 +22,12 @@ final class HostCopies {
 
   static void copy(Place target, Place source) {
     CommonLoop loop = CommonLoop.of(target.layout, source.layout);
-    if (loop.isEmpty()) {
-      return;
+    if (!loop.isEmpty()) {
+      MappedFiles.run(() -> copy(target, source, loop), target.memory, source.memory);
     }
+  }
+
+  private static void copy(Place target, Place source, CommonLoop loop) {
     if (target.type != source.type) {
       loop.run((to, from, count, toStep, fromStep) -> {
         for (long i = 0; i < count; i++) {

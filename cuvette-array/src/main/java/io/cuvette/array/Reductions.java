@@ -4,6 +4,7 @@ import io.cuvette.array.internal.kernel.Axes;
 import io.cuvette.array.internal.kernel.ReductionPlan;
 import io.cuvette.array.internal.twin.Cells;
 import io.cuvette.array.internal.twin.ReductionTwin;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
@@ -51,8 +52,11 @@ final class Reductions {
             made.firstByte());
     switch (made) {
       case CudaArray device -> Launches.reduce(device, (CudaArray) a, twin, plan);
-      case HostArray host ->
-          twin.run(plan.inOnePass(), Cells.of(host.segment()), Cells.of(((HostArray) a).segment()));
+      case HostArray host -> {
+        MemorySegment out = host.segment();
+        MemorySegment in = ((HostArray) a).segment();
+        MappedFiles.run(() -> twin.run(plan.inOnePass(), Cells.of(out), Cells.of(in)), out, in);
+      }
     }
   }
 
