@@ -55,6 +55,28 @@ class ArrayEndsTest {
         .orThrow();
   }
 
+  /** Converts both operands, and needs memory between two passes. */
+  private static void compute(Cuda cuda) {
+    CudaArrays cp = CudaArrays.of(cuda);
+    try (CudaArray a = cp.array(new short[] {1, 2, 3});
+        CudaArray b = cp.array(new int[] {10, 20, 30});
+        CudaArray quotients = a.combine(BinaryOperation.DIVIDE, b);
+        CudaArray many = ArrayRandom.of(cp, 5).integers(INT16, 0, 9, 70_000);
+        NdArray mean = many.mean()) {
+      assertThat(quotients.toArray(double[].class)).containsExactly(0.1, 0.1, 0.1);
+      assertThat(mean.size()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void failingCallsOfWhatIsComputed_leaveNothingOpen() throws Exception {
+    FaultSweeps.onSimulator("devices=1")
+        .recoveringFrom(CudaStatus.INVALID_VALUE, "kernelGetParamInfo", "deviceGetAttribute")
+        .allowing(CudaStatus.INVALID_VALUE, IllegalArgumentException.class)
+        .run(FaultSweeps.usingTidily(ArrayEndsTest::compute))
+        .orThrow();
+  }
+
   @CudaTest
   void manyThreads_haveTheirOwnArraysAndData(Cuda cuda) throws Exception {
     HostArrays np = HostArrays.of(cuda);
