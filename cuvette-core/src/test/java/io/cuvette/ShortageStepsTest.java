@@ -149,6 +149,19 @@ class ShortageStepsTest {
   }
 
   @Test
+  void whatNobodyTook_isNotWaitedForAgain_thoughThereIsMore() {
+    Steps alone =
+        new Steps() {
+          @Override
+          public boolean mayHave() {
+            return true;
+          }
+        };
+    assertThatThrownBy(alone::run).hasMessage("out after RECLAIM");
+    assertThat(steps).filteredOn(step -> step.startsWith("await")).hasSize(2);
+  }
+
+  @Test
   void whatTheLimitForbids_isOutAtOnce() {
     Steps beyond =
         new Steps() {

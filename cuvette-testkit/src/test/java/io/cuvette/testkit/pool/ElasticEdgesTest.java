@@ -13,11 +13,15 @@ import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -156,6 +160,71 @@ class ElasticEdgesTest {
         }
       }
       List.of(all[1], all[3]).forEach(Buffer::close);
+    }
+  }
+
+  /** That a stream is idle covers what was freed before, and nothing of what came meanwhile. */
+  @Test
+  void memoryFreedWhileItsStreamIsAskedAbout_isNotGivenToAnother() {
+    ScriptedDriver script = new ScriptedDriver();
+    CountDownLatch over = new CountDownLatch(1);
+    CudaOptions eager = CudaOptions.simulated().withDevice("sim:pace=eager");
+    try (Cuda cuda = Cuda.open(eager.withDecorator(script::over));
+        CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer before = pool.allocate(2 * MIB, one);
+      Buffer between = pool.allocate(2 * MIB, one);
+      Buffer meanwhile = pool.allocate(2 * MIB, one);
+      before.fill((byte) 1, one);
+      before.close();
+      AtomicBoolean asked = new AtomicBoolean();
+      script.answer(
+          "streamQuery",
+          call -> {
+            Object answer = call.proceed();
+            if (asked.compareAndSet(false, true)) {
+              var _ = one.addCallback(() -> await(over));
+              meanwhile.fill((byte) 2, one);
+              meanwhile.close();
+            }
+            return answer;
+          });
+      try (Buffer first = pool.allocate(2 * MIB, two);
+          Buffer second = pool.allocate(2 * MIB, two)) {
+        assertThat(asked).isTrue();
+        assertThat(first.address()).isEqualTo(before.address());
+        assertThat(second.address()).isNotEqualTo(meanwhile.address());
+      } finally {
+        over.countDown();
+      }
+      between.close();
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Who closes the pool cannot give back what the thread that maps holds. */
+  @Test
+  void poolThatIsClosedWhileMemoryCannotBeMapped_givesItsAddressesBack() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+      script.answer(
+          "memCreate",
+          call -> {
+            Thread.ofPlatform().start(pool::close).join();
+            throw new CudaException(CudaStatus.UNKNOWN, call.name(), "scripted by the test");
+          });
+      assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(CudaException.class);
+      assertThat(script.count("memAddressReserve")).isOne();
+      assertThat(script.count("memAddressFree")).isOne();
     }
   }
 

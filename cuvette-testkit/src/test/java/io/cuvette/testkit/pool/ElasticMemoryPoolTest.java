@@ -175,6 +175,7 @@ class ElasticMemoryPoolTest {
       assertThat(failures).isEmpty();
       cuda.device(0).synchronize();
       assertThat(pool.stats().usedBytes()).isZero();
+      assertThat(pool.stats().usedBlocks()).isZero();
       assertThat(pool.stats().peakHeldBytes()).isLessThanOrEqualTo(48 * MIB);
       pool.assertConsistent();
       pool.freeAllBlocks();

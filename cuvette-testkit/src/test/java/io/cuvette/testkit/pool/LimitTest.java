@@ -11,7 +11,10 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
@@ -48,6 +51,16 @@ class LimitTest {
     assertThat(pool.limitBytes()).isEqualTo(total);
     pool.setLimit(MemoryLimit.ofFraction(0));
     assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
+  }
+
+  @CudaTest
+  void limitThatCannotBeComputed_leavesTheOneThereWas(MemoryPool pool, ScriptedDriver script) {
+    pool.setLimit(MemoryLimit.ofBytes(6 * UNIT));
+    script.fail("deviceTotalMem", CudaStatus.UNKNOWN, 1);
+    assertThatThrownBy(() -> pool.setLimit(MemoryLimit.ofFraction(0.5)))
+        .isInstanceOf(CudaException.class);
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(6 * UNIT));
+    assertThat(pool.limitBytes()).isEqualTo(6 * UNIT);
   }
 
   @Test

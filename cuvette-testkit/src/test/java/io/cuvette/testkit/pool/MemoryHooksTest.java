@@ -6,6 +6,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.DebugPrintHook;
+import io.cuvette.LeakLevel;
 import io.cuvette.LineProfileHook;
 import io.cuvette.MemoryPool;
 import io.cuvette.Registration;
@@ -22,6 +23,21 @@ class MemoryHooksTest {
   @AfterEach
   void close() {
     cuda.close();
+  }
+
+  /** It is of use for blocks that come back later, and there is nothing left to close. */
+  @Test
+  void hookOfAClosedPool_isNotAmongTheOpenObjects() {
+    try (Cuda watched = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL))) {
+      MemoryPool closed = new MemoryPool(watched);
+      try (Registration _ = closed.addHook(new DebugPrintHook(new StringBuilder()))) {
+        assertThat(watched.openObjects()).hasSize(2);
+        closed.close();
+        assertThat(watched.openObjects()).isEmpty();
+      }
+      Registration _ = closed.addHook(new DebugPrintHook(new StringBuilder()));
+      assertThat(watched.openObjects()).isEmpty();
+    }
   }
 
   @Test

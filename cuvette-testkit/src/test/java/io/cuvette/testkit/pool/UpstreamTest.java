@@ -6,10 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.LeakLevel;
 import io.cuvette.MemoryHook;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedAllocator;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
@@ -18,6 +21,7 @@ import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -64,6 +68,49 @@ class UpstreamTest {
     pool.allocate(1 << 20).close();
     pool.assertConsistent();
     assertThat(pool.freeAllBlocks()).isEqualTo(1 << 20);
+  }
+
+  /** It would only refuse once more. */
+  @Test
+  void upstreamThatRefuses_isAskedAgain_onlyWhenTheDriverHasMoreThanAtItsLastRefusal() {
+    AtomicInteger asked = new AtomicInteger();
+    CudaOptions options = CudaOptions.simulated().withLeakLevel(LeakLevel.OFF);
+    try (Cuda quiet = Cuda.open(options)) {
+      Buffer others = MemoryResource.direct().allocate(1 << 20, quiet.currentStream());
+      MemoryPool pool =
+          poolOver(
+              quiet,
+              (_, _) -> {
+                asked.incrementAndGet();
+                throw new CudaException(CudaStatus.OUT_OF_MEMORY, "upstream()", "a quota");
+              });
+      Registration _ =
+          pool.addPressureListener((_, _) -> {
+            others.close();
+            return 0; // of the pool's
+          });
+      assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfDeviceMemoryException.class);
+    }
+    assertThat(asked).as("at first, with more memory, and at last").hasValue(3);
+  }
+
+  /** The stream that it is of knows nothing of the work in the pool's. */
+  @Test
+  void chunkOfAnotherStreamsMemory_isFreeAgain_onceThePoolsStreamIsDone() {
+    CudaOptions lazily = CudaOptions.simulated().withDevice("sim:pace=lazy");
+    try (Cuda lazy = Cuda.open(lazily);
+        CudaStream theirs = lazy.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream ours = lazy.device(0).createStream(StreamOptions.NON_BLOCKING);
+        MemoryPool under = new MemoryPool(lazy);
+        MemoryPool pool = poolOver(lazy, (bytes, _) -> under.allocate(bytes, theirs))) {
+      Buffer block = pool.allocate(512, ours);
+      block.fill((byte) 1, ours);
+      block.close();
+      assertThat(pool.freeAllBlocks()).isEqualTo(512);
+      assertThat(under.stats().pendingBytes()).isEqualTo(512);
+      ours.synchronize();
+      assertThat(under.stats().pendingBytes()).isZero();
+    }
   }
 
   @Test
@@ -171,6 +218,10 @@ class UpstreamTest {
   }
 
   private MemoryPool poolOver(MemoryResource upstream) {
+    return poolOver(cuda, upstream);
+  }
+
+  private static MemoryPool poolOver(Cuda cuda, MemoryResource upstream) {
     return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
   }
 

@@ -1,0 +1,13 @@
+package io.cuvette;
+
+import io.cuvette.internal.block.Memory;
+
+/** Gives tests of the engine what a buffer stands for. */
+public final class EngineMemory {
+  private EngineMemory() {}
+
+  @SuppressWarnings("exports") // to tests, which are of the module
+  public static Memory of(Buffer buffer) {
+    return ((BufferBase) buffer).memory();
+  }
+}
