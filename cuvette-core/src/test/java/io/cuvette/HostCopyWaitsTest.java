@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -95,6 +96,47 @@ class HostCopyWaitsTest {
       assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(3));
       host.fill((byte) 4);
       assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(4));
+    }
+  }
+
+  @Test
+  void rowsOfHostMemory_areCopiedAfterWhatTheStreamDoesThere() {
+    CopyBox halves = CopyBox.of(BYTES / 4, 2).withSource(0, BYTES / 2, 2);
+    for (LongFunction<Buffer> kind : hostKinds) {
+      try (CudaStream stream = cuda.device(0).createStream();
+          Scope _ = stream.use();
+          Buffer buffer = kind.apply(BYTES)) {
+        buffer.copyFrom(MemorySegment.ofArray(bytes(1)));
+        buffer.fill((byte) 2, stream);
+        byte[] read = new byte[BYTES / 2];
+        buffer.copyTo(MemorySegment.ofArray(read), halves);
+        assertThat(read).containsOnly(2);
+      }
+    }
+  }
+
+  @Test
+  void waitingBatch_isOverWhenItReturns() {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer source = cuda.allocate(BYTES);
+        Buffer target = cuda.allocate(BYTES)) {
+      source.fill((byte) 5, stream);
+      CopyBatch.of(List.of(target), List.of(source)).copy();
+      assertThat(stream.isDone()).isTrue();
+    }
+  }
+
+  /** It has no bytes that a thread would have to copy. */
+  @Test
+  void rowWithoutBytes_isNoReasonToWait() {
+    try (Arena arena = Arena.ofConfined();
+        PinnedBuffer host = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Buffer device = cuda.allocate(BYTES, stream)) {
+      device.gatherFrom(List.of(arena.allocate(0), host.segment()), stream);
+      assertThat(stream.isDone()).isFalse();
+      stream.synchronize();
     }
   }
 

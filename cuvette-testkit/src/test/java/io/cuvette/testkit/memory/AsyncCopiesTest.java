@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
@@ -33,6 +34,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Copies with a completion, until which both ends stay. */
 @Timeout(120)
@@ -320,6 +323,33 @@ class AsyncCopiesTest {
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("the copy is queued, and nothing tells when it is done");
       assertThat(Bytes.areAll(buffer, 2)).isTrue();
+    }
+  }
+
+  /** Nothing would hold the arena any more. */
+  @ParameterizedTest
+  @ValueSource(strings = {"launchHostFunc", "memcpyHtoDAsync"})
+  void memoryThatOthersPageLocked_isReadBeforeACallThatFailsReturns(String call) {
+    ScriptedDriver driver = new ScriptedDriver();
+    CudaOptions lazy = CudaOptions.simulated().withDevice("sim:pace=lazy");
+    try (Cuda cuda = Cuda.open(lazy.withDecorator(driver::over));
+        CudaStream stream = cuda.device(0).createStream();
+        Arena arena = Arena.ofShared();
+        Buffer target = cuda.allocate(BYTES, stream)) {
+      MemorySegment memory = arena.allocate(BYTES, 4096);
+      cuda.driver().memory().memHostRegister(0, memory, 3);
+      driver.answer(
+          call,
+          made -> {
+            if (call.equals("memcpyHtoDAsync")) {
+              Object _ = made.proceed(); // it can be earlier work's error that is reported here
+            }
+            throw new CudaException(CudaStatus.INVALID_VALUE, call, "on purpose");
+          });
+      assertThatThrownBy(() -> target.copyFromAsync(memory, stream))
+          .isInstanceOf(CudaException.class);
+      assertThat(stream.isDone()).isTrue();
+      cuda.driver().memory().memHostUnregister(0, memory.address());
     }
   }
 

@@ -103,6 +103,24 @@ class BoxCopyTest {
     }
   }
 
+  /** The transfer's parts begin inside of layers, and the rows of two layers are apart. */
+  @CudaTest
+  void largeBoxesOfTheHost_areWhatCopyingRowsGives(Cuda cuda) {
+    CopyBox in = CopyBox.of(MIB / 2, 3, 4).withTarget(7, MIB / 2 + 9, 4);
+    byte[] host = Bytes.random(1, bytes(in, in.source()));
+    byte[] device = Bytes.random(2, bytes(in, in.target()));
+    try (Buffer buffer = cuda.allocate(device.length)) {
+      buffer.copyFrom(MemorySegment.ofArray(device));
+      buffer.copyFrom(MemorySegment.ofArray(host), in);
+      byte[] after = expected(device, host, in);
+      assertThat(read(buffer)).isEqualTo(after);
+      CopyBox out = CopyBox.of(MIB / 2, 3, 4).withSource(7, MIB / 2 + 9, 4);
+      byte[] back = new byte[host.length];
+      buffer.copyTo(MemorySegment.ofArray(back), out);
+      assertThat(back).isEqualTo(expected(new byte[host.length], after, out));
+    }
+  }
+
   private static Buffer buffer(Cuda cuda, CudaStream stream, long bytes, int kind) {
     return switch (kind) {
       case 0 -> cuda.allocate(bytes, stream);

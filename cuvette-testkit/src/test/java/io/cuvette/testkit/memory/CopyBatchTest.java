@@ -51,6 +51,20 @@ class CopyBatchTest {
     return parts;
   }
 
+  @CudaTest
+  void copiesBesideEachOther_areMade(Cuda cuda, CudaStream stream) {
+    try (Buffer all = cuda.allocate(4 * PART, stream)) {
+      List<Buffer> parts = parts(all, 4);
+      parts.get(1).fill((byte) 1, stream);
+      parts.get(2).fill((byte) 2, stream);
+      CopyBatch.of(List.of(parts.get(0), parts.get(3)), List.of(parts.get(1), parts.get(2)))
+          .copy(stream);
+      stream.synchronize();
+      assertThat(Bytes.areAll(parts.get(0), 1)).isTrue();
+      assertThat(Bytes.areAll(parts.get(3), 2)).isTrue();
+    }
+  }
+
   @CudaTest(seeds = 3)
   void partsInAnyOrder_areOneCall(ScriptedDriver driver, Cuda cuda, CudaStream stream) {
     byte[] content = Bytes.random(1, PART * PARTS);

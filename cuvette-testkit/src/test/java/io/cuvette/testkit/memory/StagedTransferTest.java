@@ -11,7 +11,10 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.HostRows;
 import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
 import java.io.IOException;
@@ -285,6 +288,21 @@ class StagedTransferTest {
     assertThatThrownBy(() -> CudaOptions.simulated().withTransferBytes(5))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith("transferBytes: 5 (expected: 1048576");
+  }
+
+  /** Whether memory is page-locked is a question; that it is not known is one of its answers. */
+  @CudaTest
+  void driverThatFails_asItIsAskedAboutTheMemory_failsTheCopy(Cuda cuda, ScriptedDriver driver) {
+    try (Arena arena = Arena.ofConfined();
+        Buffer buffer = cuda.allocate(MIB)) {
+      MemorySegment host = arena.allocate(MIB);
+      driver.fail("pointerGetAttribute", CudaStatus.ECC_UNCORRECTABLE, 1);
+      assertThatThrownBy(() -> buffer.copyFrom(host))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("pointerGetAttribute");
+      driver.fail("pointerGetAttribute", CudaStatus.INVALID_VALUE, 1);
+      buffer.copyFrom(host);
+    }
   }
 
   @CudaTest
