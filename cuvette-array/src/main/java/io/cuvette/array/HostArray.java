@@ -355,7 +355,7 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
     checkOpen();
     checkWritable();
     if (size() > 0 && layout().isDense() && value.isOneByte()) {
-      MappedFiles.run(() -> bytes().fill((byte) value.low()), memory);
+      HostAccess.run(() -> bytes().fill((byte) value.low()), memory);
       return;
     }
     HostCopies.copy(

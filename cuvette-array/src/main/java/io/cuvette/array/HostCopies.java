@@ -23,7 +23,7 @@ final class HostCopies {
   static void copy(Place target, Place source) {
     CommonLoop loop = CommonLoop.of(target.layout, source.layout);
     if (!loop.isEmpty()) {
-      MappedFiles.run(() -> copy(target, source, loop), target.memory, source.memory);
+      HostAccess.run(() -> copy(target, source, loop), target.memory, source.memory);
     }
   }
 

@@ -33,6 +33,6 @@ final class HostLoops {
       }
     }
     LoopArgument loop = LoopPlan.of(shape, arrays).argument();
-    MappedFiles.run(() -> twin.run(loop, memories), segments.toArray(MemorySegment[]::new));
+    HostAccess.run(() -> twin.run(loop, memories), segments.toArray(MemorySegment[]::new));
   }
 }

@@ -12,8 +12,7 @@ final class HostProducts {
     long[] batch = Arrays.copyOf(c.layout().sizes(), rank - 2);
     HostArray left = a.view(a.layout().broadcastTo(shape(batch, a.layout())));
     HostArray right = b.view(b.layout().broadcastTo(shape(batch, b.layout())));
-    MappedFiles.run(
-        () -> each(c, left, right, batch), c.segment(), left.segment(), right.segment());
+    HostAccess.run(() -> each(c, left, right, batch), c.segment(), left.segment(), right.segment());
   }
 
   private static long[] shape(long[] batch, Layout layout) {

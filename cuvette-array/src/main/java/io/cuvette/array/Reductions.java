@@ -55,7 +55,7 @@ final class Reductions {
       case HostArray host -> {
         MemorySegment out = host.segment();
         MemorySegment in = ((HostArray) a).segment();
-        MappedFiles.run(() -> twin.run(plan.inOnePass(), Cells.of(out), Cells.of(in)), out, in);
+        HostAccess.run(() -> twin.run(plan.inOnePass(), Cells.of(out), Cells.of(in)), out, in);
       }
     }
   }

@@ -14,10 +14,13 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Arrays over mapped files that become shorter: one error, and nothing is left. */
-class MappedFilesTest {
+/**
+ * Memory of the host that ends below an operation: one error that names it, and nothing is left.
+ */
+class HostAccessTest {
   private static final int SIZE = 64;
 
   /** Enough for the compilers, whose code meets the error later. */
@@ -73,5 +76,29 @@ class MappedFilesTest {
       assertThat(cuda.defaultPinnedMemoryPool().stats().usedBytes()).isEqualTo(pinned);
       assertThat(cuda.defaultMemoryPool().stats(cuda.device(0)).usedBytes()).isEqualTo(used);
     }
+  }
+
+  @Test
+  void memoryThatIsClosedMeanwhile_isNamed() {
+    Arena arena = Arena.ofShared();
+    MemorySegment memory = arena.allocate(8);
+    MemorySegment other = MemorySegment.ofArray(new byte[8]);
+    Runnable loop =
+        () -> {
+          arena.close();
+          other.copyFrom(memory);
+        };
+    assertThatIllegalStateException()
+        .isThrownBy(() -> HostAccess.run(loop, other, memory))
+        .withMessage(memory + " of an array was closed during the operation");
+    IllegalStateException own = new IllegalStateException("of something else");
+    assertThatIllegalStateException()
+        .isThrownBy(() ->
+            HostAccess.run(
+                () -> {
+                  throw own;
+                },
+                other))
+        .isSameAs(own);
   }
 }
