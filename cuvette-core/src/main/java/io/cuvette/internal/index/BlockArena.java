@@ -305,20 +305,6 @@ public final class BlockArena {
     return forget(block);
   }
 
-  /**
-   * Takes the smallest free block that is an entire chunk of at least {@code minBytes}, uncut.
-   *
-   * @param minBytes a positive multiple of {@value #UNIT_BYTES}
-   * @return the block, in use now, or {@link #NONE}
-   */
-  public int takeWhole(long minBytes) {
-    int block = findWhole(minBytes);
-    if (block != NONE) {
-      take(block, bytes(block));
-    }
-    return block;
-  }
-
   public long usedBytes() {
     return usedUnits << UNIT_SHIFT;
   }

@@ -85,11 +85,6 @@ public final class PagedRange {
     return mapped;
   }
 
-  /** The sizes of the pieces, in order of their addresses. */
-  public List<Long> pieces() {
-    return List.copyOf(pieces);
-  }
-
   /** The bytes that some bytes take in whole pieces, if the range grows to them now. */
   public long pieceBytes(long bytes) {
     long step = step(bytes);

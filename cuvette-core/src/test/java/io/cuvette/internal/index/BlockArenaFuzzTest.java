@@ -76,7 +76,7 @@ class BlockArenaFuzzTest {
       if (choice < 4) {
         takeWhole(nextBytes());
       } else if (choice < 8) {
-        release(arena.takeWhole(BlockArena.UNIT_BYTES));
+        release(WholeChunks.take(arena, BlockArena.UNIT_BYTES));
       } else if (random.nextInt(2 * targetLive) >= live.size()) {
         take(nextBytes());
       } else {
@@ -123,7 +123,7 @@ class BlockArenaFuzzTest {
 
     private void takeWhole(long bytes) {
       long expected = model.bestWholeBytes(bytes);
-      int block = arena.takeWhole(bytes);
+      int block = WholeChunks.take(arena, bytes);
       assertThat(block == BlockArena.NONE).isEqualTo(expected < 0);
       if (block != BlockArena.NONE) {
         assertThat(arena.bytes(block)).as("whole chunk for %d", bytes).isEqualTo(expected);
@@ -163,7 +163,7 @@ class BlockArenaFuzzTest {
 
     void releaseAll() {
       for (int left = arena.chunks(); left > 0; left--) {
-        release(arena.takeWhole(BlockArena.UNIT_BYTES));
+        release(WholeChunks.take(arena, BlockArena.UNIT_BYTES));
         check();
       }
     }

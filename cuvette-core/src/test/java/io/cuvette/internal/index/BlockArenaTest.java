@@ -122,11 +122,11 @@ class BlockArenaTest {
   }
 
   @Test
-  void takeWhole_takesTheLastFreedChunkThatFitsExactly() {
+  void findWhole_takesTheLastFreedChunkThatFitsExactly() {
     arena.give(arena.adopt(1 << 20, 5 * U, 1));
     assertThat(arena.bestFitBytes(5 * U)).isEqualTo(5 * U);
-    assertThat(arena.takeWhole(6 * U)).isEqualTo(BlockArena.NONE);
-    assertThat(arena.chunk(arena.takeWhole(5 * U))).isEqualTo(1);
+    assertThat(WholeChunks.take(arena, 6 * U)).isEqualTo(BlockArena.NONE);
+    assertThat(arena.chunk(WholeChunks.take(arena, 5 * U))).isEqualTo(1);
   }
 
   @Test
@@ -139,28 +139,28 @@ class BlockArenaTest {
   }
 
   @Test
-  void takeWhole_skipsPartsAndDoesNotCut() {
+  void findWhole_skipsPartsAndDoesNotCut() {
     arena.give(arena.adopt(1 << 20, 10 * U, 0));
     arena.take(U);
     arena.give(arena.adopt(1 << 21, 20 * U, 1));
     arena.give(arena.adopt(1 << 22, 30 * U, 2));
-    int block = arena.takeWhole(5 * U);
+    int block = WholeChunks.take(arena, 5 * U);
     assertThat(arena.chunk(block)).isEqualTo(1);
     assertThat(arena.bytes(block)).isEqualTo(20 * U);
-    assertThat(arena.chunk(arena.takeWhole(5 * U))).isEqualTo(2);
-    assertThat(arena.takeWhole(5 * U)).isEqualTo(BlockArena.NONE);
+    assertThat(arena.chunk(WholeChunks.take(arena, 5 * U))).isEqualTo(2);
+    assertThat(WholeChunks.take(arena, 5 * U)).isEqualTo(BlockArena.NONE);
   }
 
   @Test
-  void takeWhole_ofOneUnit_reachesEveryFreeChunkAndNothingElse() {
+  void findWhole_ofOneUnit_reachesEveryFreeChunkAndNothingElse() {
     for (int chunk = 0; chunk < 100; chunk++) {
       arena.give(arena.adopt((chunk + 1L) << 30, (1L + chunk * chunk) * U, chunk));
     }
     int used = arena.take(9802 * U);
     int released = 0;
-    for (int b = arena.takeWhole(BlockArena.UNIT_BYTES);
+    for (int b = WholeChunks.take(arena, BlockArena.UNIT_BYTES);
         b != BlockArena.NONE;
-        b = arena.takeWhole(BlockArena.UNIT_BYTES)) {
+        b = WholeChunks.take(arena, BlockArena.UNIT_BYTES)) {
       arena.forget(b);
       released++;
     }
@@ -200,7 +200,7 @@ class BlockArenaTest {
       assertThatIllegalArgumentException()
           .isThrownBy(() -> arena.take(bytes))
           .withMessage("bytes: " + bytes + " (expected: a positive multiple of 512)");
-      assertThatIllegalArgumentException().isThrownBy(() -> arena.takeWhole(bytes));
+      assertThatIllegalArgumentException().isThrownBy(() -> WholeChunks.take(arena, bytes));
       assertThatIllegalArgumentException().isThrownBy(() -> arena.adopt(0, bytes, 0));
     }
     assertThatIllegalArgumentException()
@@ -223,7 +223,7 @@ class BlockArenaTest {
     for (int i = 1; i <= 100_000; i++) {
       int block = arena.adopt(1L << 40, i * 7919L * U, 0);
       arena.give(block);
-      arena.forget(arena.takeWhole(BlockArena.UNIT_BYTES));
+      arena.forget(WholeChunks.take(arena, BlockArena.UNIT_BYTES));
     }
     assertThat(arena.records()).isBetween(1, 64);
   }

@@ -183,9 +183,9 @@ class BlockArenaTraceVectorsTest {
     }
 
     void freeAllBlocks() {
-      for (int b = arena.takeWhole(BlockArena.UNIT_BYTES);
+      for (int b = WholeChunks.take(arena, BlockArena.UNIT_BYTES);
           b != BlockArena.NONE;
-          b = arena.takeWhole(BlockArena.UNIT_BYTES)) {
+          b = WholeChunks.take(arena, BlockArena.UNIT_BYTES)) {
         upstream.heldBytes -= arena.bytes(b);
         arena.forget(b);
       }

@@ -71,10 +71,6 @@ public record Access(Lane lane, long number, Range range, CallTrace site) {
       return covers(other.address) || other.covers(address);
     }
 
-    boolean covers(Range other) {
-      return covers(other.address) && other.address - address + other.bytes <= bytes;
-    }
-
     private boolean covers(long point) {
       return Long.compareUnsigned(point - address, bytes) < 0;
     }

@@ -1,14 +1,10 @@
 package io.cuvette.sim.internal.graph;
 
-import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
 import org.jspecify.annotations.Nullable;
 
 /** An event as a graph knows it. Guarded by the driver's lock. */
 public interface EventPoint {
-  /** The device of the event. */
-  SimDevice device();
-
   /** An operation is its last record from now on. */
   void recorded(SimOp op);
 

@@ -62,20 +62,12 @@ public final class GraphBlock implements BlockUse {
     return block.address;
   }
 
-  public SimDevice device() {
-    return block.device;
-  }
-
   public GraphNodeParams.Allocation params() {
     return new GraphNodeParams.Allocation(block.device.index, block.byteSize, peers, block.address);
   }
 
   GraphMemory memory() {
     return memory;
-  }
-
-  long byteSize() {
-    return block.byteSize;
   }
 
   void allocatedBy(SimGraph graph) {

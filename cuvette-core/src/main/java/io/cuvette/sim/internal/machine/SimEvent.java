@@ -37,11 +37,6 @@ public final class SimEvent implements EventPoint {
     }
   }
 
-  @Override
-  public SimDevice device() {
-    return device;
-  }
-
   public boolean isInterprocess() {
     return (flags & INTERPROCESS) != 0;
   }
