@@ -2,7 +2,7 @@ package io.cuvette.cli.bench;
 
 import io.cuvette.Cuda;
 import io.cuvette.cli.CommonOptions;
-import io.cuvette.cli.PoolKind;
+import io.cuvette.cli.MeasuredPool;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,11 +45,11 @@ public final class BenchCommand implements Runnable {
       names = "--pool",
       split = ",",
       paramLabel = "POOL",
-      converter = PoolKind.Any.class,
+      converter = MeasuredPool.Any.class,
       description =
           "For pools and fragmentation: memory, elastic, async, pinned (not for fragmentation)"
               + " and direct, separated by commas. Default: all; for fragmentation without direct.")
-  private @Nullable List<PoolKind> pools;
+  private @Nullable List<MeasuredPool> pools;
 
   @Option(
       names = "--seed",
@@ -90,20 +90,20 @@ public final class BenchCommand implements Runnable {
           null);
     }
     if (pools != null) {
-      PoolKind.checkNamed(pools, !filled, common);
+      MeasuredPool.checkNamed(pools, !filled, common);
     }
     if (seed != null && !filled) {
       throw common.usage(
           "--seed with %s (expected: with fragmentation)".formatted(String.join(", ", chosen)),
           null);
     }
-    if (pools != null && filled && !pools.stream().allMatch(PoolKind::isOfDevice)) {
+    if (pools != null && filled && !pools.stream().allMatch(MeasuredPool::isOfDevice)) {
       throw common.usage(
           "fragmentation of the pool pinned (expected: memory, elastic, async, direct)", null);
     }
   }
 
-  private List<PoolKind> pools(List<PoolKind> usual) {
+  private List<MeasuredPool> pools(List<MeasuredPool> usual) {
     return pools == null ? usual : pools.stream().distinct().toList();
   }
 
@@ -125,11 +125,12 @@ public final class BenchCommand implements Runnable {
   }
 
   private void pools(Cuda cuda, Figures figures) {
-    PoolSuite.run(cuda, figures, pools(List.of(PoolKind.values())));
+    PoolSuite.run(cuda, figures, pools(List.of(MeasuredPool.values())));
   }
 
   private void fragmentation(Cuda cuda, Figures figures) {
-    List<PoolKind> usual = List.of(PoolKind.MEMORY, PoolKind.ELASTIC, PoolKind.ASYNC);
+    List<MeasuredPool> usual =
+        List.of(MeasuredPool.MEMORY, MeasuredPool.ELASTIC, MeasuredPool.ASYNC);
     FragmentationSuite.run(cuda, figures, pools(usual), seed == null ? 1 : seed);
   }
 }

@@ -2,7 +2,7 @@ package io.cuvette.cli.bench;
 
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
-import io.cuvette.cli.PoolKind;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.Table;
 import io.cuvette.cli.Wrapped;
 import java.util.Locale;
@@ -28,7 +28,7 @@ final class Figures {
   }
 
   /** Nanoseconds of allocating and freeing once, by one thread or by one and another. */
-  void pair(String work, PoolKind pool, int threads, double nanos, String target) {
+  void pair(String work, MeasuredPool pool, int threads, double nanos, String target) {
     Json json = json(work, pool.text(), threads).with("nsPerPair", nanos);
     add(work, pool.text(), threads, json, "%.1f", nanos, "ns a pair", target);
   }
@@ -49,7 +49,7 @@ final class Figures {
   }
 
   /** Pairs of all threads in a second. */
-  void threads(String work, PoolKind pool, int threads, double pairsPerSecond, String target) {
+  void threads(String work, MeasuredPool pool, int threads, double pairsPerSecond, String target) {
     Json json =
         json(work, pool.text(), threads)
             .with("nsPerPair", 1e9 / pairsPerSecond)
@@ -75,7 +75,7 @@ final class Figures {
 
   /** How full a device can be kept. */
   void filled(
-      String work, PoolKind pool, long seed, FragmentationSuite.Filled filled, String target) {
+      String work, MeasuredPool pool, long seed, FragmentationSuite.Filled filled, String target) {
     Json json =
         json(work, pool.text(), 1)
             .with("seed", seed)

@@ -7,8 +7,8 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.StreamOptions;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.OpenPool;
-import io.cuvette.cli.PoolKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -57,15 +57,15 @@ final class FragmentationSuite {
     }
   }
 
-  static void run(Cuda cuda, Figures figures, List<PoolKind> kinds, long seed) {
+  static void run(Cuda cuda, Figures figures, List<MeasuredPool> kinds, long seed) {
     var suite = new FragmentationSuite(cuda.currentDevice(), seed, figures.best().isQuick());
-    for (PoolKind kind : kinds) {
+    for (MeasuredPool kind : kinds) {
       for (Mix mix : Mix.values()) {
         Filled filled;
         try (OpenPool pool = kind.open(cuda)) {
           filled = suite.fill(mix, pool.resource());
         }
-        String target = kind == PoolKind.ELASTIC ? TARGET : "";
+        String target = kind == MeasuredPool.ELASTIC ? TARGET : "";
         figures.filled("fragmentation-" + mix.text(), kind, seed, filled, target);
       }
     }

@@ -4,8 +4,8 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryResource;
 import io.cuvette.StreamOptions;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.OpenPool;
-import io.cuvette.cli.PoolKind;
 import java.util.List;
 
 /**
@@ -22,8 +22,8 @@ final class PoolSuite {
 
   private PoolSuite() {}
 
-  static void run(Cuda cuda, Figures figures, List<PoolKind> kinds) {
-    for (PoolKind kind : kinds) {
+  static void run(Cuda cuda, Figures figures, List<MeasuredPool> kinds) {
+    for (MeasuredPool kind : kinds) {
       try (OpenPool pool = kind.open(cuda);
           CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING)) {
         oneThread(kind, pool.resource(), stream, figures);
@@ -33,13 +33,13 @@ final class PoolSuite {
   }
 
   /** Whether a pool is held to targets: the others are the driver's. */
-  static String target(PoolKind kind, String target) {
-    return kind == PoolKind.MEMORY || kind == PoolKind.ELASTIC ? target : "";
+  static String target(MeasuredPool kind, String target) {
+    return kind == MeasuredPool.MEMORY || kind == MeasuredPool.ELASTIC ? target : "";
   }
 
   private static void oneThread(
-      PoolKind kind, MemoryResource pool, CudaStream stream, Figures figures) {
-    boolean pinned = kind == PoolKind.PINNED;
+      MeasuredPool kind, MemoryResource pool, CudaStream stream, Figures figures) {
+    boolean pinned = kind == MeasuredPool.PINNED;
     String same = pinned ? "pinned-" : "same-size-";
     Best best = figures.best();
     figures.pair(

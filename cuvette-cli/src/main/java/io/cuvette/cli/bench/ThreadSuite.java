@@ -4,8 +4,8 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryResource;
 import io.cuvette.StreamOptions;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.OpenPool;
-import io.cuvette.cli.PoolKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -31,9 +31,9 @@ final class ThreadSuite {
 
   private final Cuda cuda;
   private final Figures figures;
-  private final PoolKind kind;
+  private final MeasuredPool kind;
 
-  ThreadSuite(Cuda cuda, Figures figures, PoolKind kind) {
+  ThreadSuite(Cuda cuda, Figures figures, MeasuredPool kind) {
     this.cuda = cuda;
     this.figures = figures;
     this.kind = kind;
@@ -46,7 +46,7 @@ final class ThreadSuite {
   }
 
   void run() {
-    if (kind == PoolKind.PINNED) {
+    if (kind == MeasuredPool.PINNED) {
       measure("pinned-threads-", "", 1, ThreadSuite::pairs);
       measure("pinned-threads-", "-mixed", 1, ThreadSuite::mixed);
       handOver("pinned-producer-consumer");
@@ -68,8 +68,8 @@ final class ThreadSuite {
   }
 
   private String target(int threads, boolean own, boolean mixed) {
-    if (kind == PoolKind.PINNED || mixed) {
-      boolean counts = threads == FOUR && kind != PoolKind.ASYNC && kind != PoolKind.DIRECT;
+    if (kind == MeasuredPool.PINNED || mixed) {
+      boolean counts = threads == FOUR && kind != MeasuredPool.ASYNC && kind != MeasuredPool.DIRECT;
       return counts ? TWICE : "";
     }
     return own && threads == EIGHT ? PoolSuite.target(kind, ">= 80") : "";

@@ -1,7 +1,7 @@
 package io.cuvette.cli.replay;
 
 import io.cuvette.cli.CommonOptions;
-import io.cuvette.cli.PoolKind;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.Progress;
 import io.cuvette.cli.Sizes;
 import io.cuvette.cli.Table;
@@ -44,11 +44,11 @@ public final class ReplayCommand implements Runnable {
       split = ",",
       defaultValue = "memory",
       paramLabel = "POOL",
-      converter = PoolKind.OfDevice.class,
+      converter = MeasuredPool.OfDevice.class,
       description =
           "memory (caching), elastic (caching over virtual memory), async (the driver's, in stream"
               + " order) and direct (none), separated by commas. Default: memory.")
-  private List<PoolKind> pools = new ArrayList<>();
+  private List<MeasuredPool> pools = new ArrayList<>();
 
   @Option(
       names = "--stream-mode",
@@ -95,7 +95,7 @@ public final class ReplayCommand implements Runnable {
       throw common.usage(
           "Invalid value for option '--repeat': %d (expected: >= 1)".formatted(passes), null);
     }
-    Set<PoolKind> kinds = new LinkedHashSet<>(pools);
+    Set<MeasuredPool> kinds = new LinkedHashSet<>(pools);
     checkUsage(kinds);
     var settings = new ReplayRun.Settings(passes, limit, timeline == null ? 0 : timeline);
     List<Trace> traces = files.stream().map(TraceReader::read).toList();
@@ -106,7 +106,7 @@ public final class ReplayCommand implements Runnable {
       for (Trace trace : traces) {
         String enough = SimulatedMemory.enough(device, trace);
         ReplayRun run = new ReplayRun(common, enough, mode, settings);
-        for (PoolKind kind : kinds) {
+        for (MeasuredPool kind : kinds) {
           show(run.run(trace, kind), table);
           progress.step();
         }
@@ -118,9 +118,9 @@ public final class ReplayCommand implements Runnable {
     }
   }
 
-  private void checkUsage(Set<PoolKind> kinds) {
-    PoolKind.checkNamed(kinds, false, common);
-    if (limit.isThere() && kinds.contains(PoolKind.DIRECT)) {
+  private void checkUsage(Set<MeasuredPool> kinds) {
+    MeasuredPool.checkNamed(kinds, false, common);
+    if (limit.isThere() && kinds.contains(MeasuredPool.DIRECT)) {
       throw common.usage(
           "--limit with the pool direct, which has none (expected: memory, elastic, async)", null);
     }

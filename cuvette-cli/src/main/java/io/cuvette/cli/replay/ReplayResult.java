@@ -1,7 +1,7 @@
 package io.cuvette.cli.replay;
 
 import io.cuvette.cli.Json;
-import io.cuvette.cli.PoolKind;
+import io.cuvette.cli.MeasuredPool;
 import java.util.List;
 
 /**
@@ -27,7 +27,7 @@ import java.util.List;
  */
 record ReplayResult(
     String trace,
-    PoolKind pool,
+    MeasuredPool pool,
     String device,
     boolean simulated,
     StreamMode streamMode,

@@ -4,8 +4,8 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.LeakLevel;
 import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.OpenPool;
-import io.cuvette.cli.PoolKind;
 import java.util.List;
 
 /**
@@ -53,7 +53,7 @@ final class ReplayRun {
     }
   }
 
-  ReplayResult run(Trace recorded, PoolKind kind) {
+  ReplayResult run(Trace recorded, MeasuredPool kind) {
     Trace trace = mode.applyTo(recorded);
     Counted counted = count(trace, kind);
     boolean _ = time(trace, kind).simulated; // the code is compiled now
@@ -77,7 +77,7 @@ final class ReplayRun {
         settings.points == 0 ? List.of() : timeline(trace, kind));
   }
 
-  private Counted count(Trace trace, PoolKind kind) {
+  private Counted count(Trace trace, MeasuredPool kind) {
     CallCounter counter = new CallCounter();
     try (Cuda cuda =
         options.open(device, o -> o.withLeakLevel(LeakLevel.OFF).withDecorator(counter::around))) {
@@ -93,7 +93,7 @@ final class ReplayRun {
   }
 
   /** In a pass of its own, since to ask a pool takes time and may tidy it. */
-  private List<List<Long>> timeline(Trace trace, PoolKind kind) {
+  private List<List<Long>> timeline(Trace trace, MeasuredPool kind) {
     try (Cuda cuda = options.open(device, o -> o)) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
       OpenPool pool = open(kind, cuda, trace);
@@ -104,7 +104,7 @@ final class ReplayRun {
   }
 
   /** A pool that ends with the Cuda. */
-  private OpenPool open(PoolKind kind, Cuda cuda, Trace trace) {
+  private OpenPool open(MeasuredPool kind, Cuda cuda, Trace trace) {
     OpenPool pool = kind.open(cuda);
     var set = pool.limit();
     if (settings.limit.isThere() && set != null) {
@@ -113,7 +113,7 @@ final class ReplayRun {
     return pool;
   }
 
-  private Timed time(Trace trace, PoolKind kind) {
+  private Timed time(Trace trace, MeasuredPool kind) {
     try (Cuda cuda = options.open(device, o -> o)) {
       CudaStream[] streams = StreamMode.open(trace, cuda.currentDevice());
       Replay replay = new Replay(trace, open(kind, cuda, trace).resource(), streams);

@@ -6,10 +6,10 @@ import io.cuvette.sim.internal.base.MappedFiles;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.graph.GraphBlock;
 import io.cuvette.sim.internal.machine.CaptureBranch;
-import io.cuvette.sim.internal.machine.ManagedRange;
 import io.cuvette.sim.internal.machine.PointerAttributes;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.machine.SimManagedRange;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.RangeAdvice;
@@ -239,7 +239,7 @@ public final class SimMemoryCalls implements MemoryCalls {
     machine.run(
         () -> {
           machine.working(device);
-          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          SimManagedRange range = SimManagedRange.of(machine, address, bytes);
           range.advise(advice, locationType, locationId);
         },
         () ->
@@ -252,7 +252,7 @@ public final class SimMemoryCalls implements MemoryCalls {
     return machine.call(
         () -> {
           machine.working(device);
-          return ManagedRange.of(machine, address, bytes).attribute(attribute);
+          return SimManagedRange.of(machine, address, bytes).attribute(attribute);
         },
         () ->
             "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d)"
@@ -265,7 +265,7 @@ public final class SimMemoryCalls implements MemoryCalls {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
-          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          SimManagedRange range = SimManagedRange.of(machine, address, bytes);
           RangeAdvice.Location location = range.location(locationType, locationId);
           CaptureBranch branch = CaptureBranch.of(queue);
           if (branch != null) {
@@ -292,7 +292,7 @@ public final class SimMemoryCalls implements MemoryCalls {
     return machine.call(
         () -> {
           machine.working(device);
-          return ManagedRange.of(machine, address, bytes).attributes(attribute, count);
+          return SimManagedRange.of(machine, address, bytes).attributes(attribute, count);
         },
         () ->
             "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d, count=%d)"

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param shape how many threads, and how they are grouped
  * @param layout where the parameters lie in the arguments
  * @param arguments the values of the parameters, aligned to 8 bytes
- * @param watcher is told of the memory that is touched; null if nobody is
+ * @param watcher is notified of the memory that is touched; null if nobody is
  */
 public record Grid(
     SimulatedKernel kernel,

@@ -136,7 +136,7 @@ public final class SimMachine implements LaunchQueue {
 
   private void enter(Supplier<String> name, boolean waits) {
     calls.increment();
-    if (scheduler.hostFunctions().isCurrentThread()) {
+    if (scheduler.hostThread().isCurrentThread()) {
       throw new SimRefusal(CudaStatus.NOT_PERMITTED, "host functions must not call the driver")
           .in(name.get());
     }
@@ -144,7 +144,7 @@ public final class SimMachine implements LaunchQueue {
       throw new SimRefusal(CudaStatus.NOT_PERMITTED, "kernels must not call the driver")
           .in(name.get());
     }
-    scheduler.hostFunctions().giveWay();
+    scheduler.hostThread().giveWay();
     scheduler.lock.lock();
     if (waits) {
       scheduler.beginCall();

@@ -67,9 +67,9 @@ final class FullQueues {
       if (scheduler.advance(filled)) {
         continue;
       }
-      scheduler.hostFunctions().hurry();
+      scheduler.hostThread().hurry();
       SimScheduler.awaitNanos(room, LOOK_NANOS);
-      if (filled.peek() != first || scheduler.hostFunctions().isDue()) {
+      if (filled.peek() != first || scheduler.hostThread().isDue()) {
         since = System.nanoTime();
       } else if (!shared && System.nanoTime() - since > STALL_NANOS) {
         filled.stalled = first;

@@ -38,7 +38,7 @@ public final class SimScheduler {
 
   private final Condition progress = lock.newCondition();
 
-  private final HostFunctions hostFunctions = new HostFunctions(this);
+  private final HostThread hostThread = new HostThread(this);
   private final SharedRecords sharedRecords = new SharedRecords(this);
   private final FullQueues fullQueues;
   private final Standstill standstill;
@@ -87,8 +87,8 @@ public final class SimScheduler {
     return standstill;
   }
 
-  public HostFunctions hostFunctions() {
-    return hostFunctions;
+  public HostThread hostThread() {
+    return hostThread;
   }
 
   public SharedRecords sharedRecords() {
@@ -110,7 +110,7 @@ public final class SimScheduler {
     }
     enqueue(op);
     if (op.hostFunction() != null) {
-      hostFunctions.add(op);
+      hostThread.add(op);
     }
   }
 
@@ -260,9 +260,9 @@ public final class SimScheduler {
 
   /** Waits a while, or with 0 until a host function is done. */
   private void awaitProgress(long nanos) {
-    boolean idle = hostFunctions.isIdle();
+    boolean idle = hostThread.isIdle();
     if (!idle) {
-      hostFunctions.hurry();
+      hostThread.hurry();
     }
     if (nanos > 0) {
       awaitNanos(progress, nanos);
@@ -325,7 +325,7 @@ public final class SimScheduler {
         run(head);
         ran++;
       } else {
-        hostFunctions.hurry();
+        hostThread.hurry();
         ready.remove(head.stream.queue);
       }
     }
@@ -333,7 +333,7 @@ public final class SimScheduler {
   }
 
   private boolean awaitHostFunction(SimOp op) {
-    hostFunctions.hurry();
+    hostThread.hurry();
     long left = PATIENCE_NANOS;
     try {
       while (!op.isDone() && left > 0) {
@@ -378,7 +378,7 @@ public final class SimScheduler {
   /** The same with the operation. */
   public boolean runThrough(SimOp op) {
     if (!runUpTo(op)) {
-      hostFunctions.hurry();
+      hostThread.hurry();
       return false;
     }
     if (!op.isDone()) {
@@ -479,7 +479,7 @@ public final class SimScheduler {
   /** Drops queued work and wakes the threads that wait for it. */
   public void close() {
     closed = true;
-    hostFunctions.close();
+    hostThread.close();
     sharedRecords.close();
     unattended.close();
     standstill.close();

@@ -17,7 +17,7 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /** The pools that commands measure. */
-public enum PoolKind {
+public enum MeasuredPool {
   /** The caching pool. */
   MEMORY,
   /** The caching pool over virtual memory. */
@@ -80,7 +80,7 @@ public enum PoolKind {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  private static PoolKind named(String text, Predicate<PoolKind> wanted) {
+  private static MeasuredPool named(String text, Predicate<MeasuredPool> wanted) {
     return Arrays.stream(values())
         .filter(wanted)
         .filter(kind -> kind.text().equals(text.strip()))
@@ -89,15 +89,15 @@ public enum PoolKind {
             new TypeConversionException("'%s' (expected: %s)".formatted(text, names(wanted))));
   }
 
-  private static String names(Predicate<PoolKind> wanted) {
+  private static String names(Predicate<MeasuredPool> wanted) {
     return Arrays.stream(values())
         .filter(wanted)
-        .map(PoolKind::text)
+        .map(MeasuredPool::text)
         .collect(Collectors.joining(", "));
   }
 
   /** Refuses an option of commas alone, which names no pool. */
-  public static void checkNamed(Collection<PoolKind> pools, boolean any, CommonOptions common) {
+  public static void checkNamed(Collection<MeasuredPool> pools, boolean any, CommonOptions common) {
     if (pools.isEmpty()) {
       String known = names(kind -> any || kind.isOfDevice());
       throw common.usage(
@@ -106,24 +106,24 @@ public enum PoolKind {
   }
 
   /** Reads the value of an option that takes every pool. Stateless. */
-  public static final class Any implements ITypeConverter<PoolKind> {
+  public static final class Any implements ITypeConverter<MeasuredPool> {
     /** Made by picocli. */
     public Any() {}
 
     @Override
-    public PoolKind convert(String text) {
+    public MeasuredPool convert(String text) {
       return named(text, _ -> true);
     }
   }
 
   /** Reads the value of an option that takes pools of device memory. Stateless. */
-  public static final class OfDevice implements ITypeConverter<PoolKind> {
+  public static final class OfDevice implements ITypeConverter<MeasuredPool> {
     /** Made by picocli. */
     public OfDevice() {}
 
     @Override
-    public PoolKind convert(String text) {
-      return named(text, PoolKind::isOfDevice);
+    public MeasuredPool convert(String text) {
+      return named(text, MeasuredPool::isOfDevice);
     }
   }
 }

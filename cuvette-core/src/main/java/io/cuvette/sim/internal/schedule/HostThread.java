@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * runs the work before them, so that they run even if no thread waits. Guarded by the driver's
  * lock, which is not held while a function runs.
  */
-public final class HostFunctions {
+public final class HostThread {
   // A program that queues a function and then waits should be the one that runs the work before it,
   // in the order of its seed; so this thread starts a little later.
   private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -57,7 +57,7 @@ public final class HostFunctions {
 
   private record Numbered(SimOp op, long number) {}
 
-  public HostFunctions(SimScheduler scheduler) {
+  public HostThread(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.thread = new SimThread(scheduler.lock, "cuvette-sim-host-functions", this::runAll);
   }

@@ -20,19 +20,19 @@ import java.util.function.Function;
  * @param place its start
  * @param bytes its length
  */
-public record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
+public record SimManagedRange(SimMachine machine, SimPlace place, long bytes) {
   private static final int MIXED_DEVICE = -2;
 
   /** Before, the place was a device or the host as a whole. */
   private static final int NODES_SINCE = 12_020;
 
-  public static ManagedRange of(SimMachine machine, long address, long bytes) {
+  public static SimManagedRange of(SimMachine machine, long address, long bytes) {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
     SimPlace place = machine.place("address", address, bytes);
     if (place.block() instanceof HostBlock block && block.kind == HostBlock.Kind.MANAGED) {
-      return new ManagedRange(machine, place, bytes);
+      return new SimManagedRange(machine, place, bytes);
     }
     throw SimRefusal.invalidValue("address: 0x%x (expected: managed memory)".formatted(address));
   }
