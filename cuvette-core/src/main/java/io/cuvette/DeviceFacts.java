@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 
-/** What a device is asked for about itself. */
+/** Queries a device about itself. */
 abstract class DeviceFacts {
   final Device core;
   final int id;

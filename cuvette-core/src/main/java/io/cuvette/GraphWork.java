@@ -27,7 +27,7 @@ public abstract sealed class GraphWork permits GraphPlace, GraphNodeUpdate {
     this.definition = definition;
   }
 
-  /** What is told. */
+  /** What creates or changes the node. */
   abstract NodeTarget target();
 
   /** The node of the graph. */

@@ -68,10 +68,10 @@ public interface GraphCalls {
   /**
    * Reads what a node does (cuGraphKernelNodeGetParams, cuGraphMemcpyNodeGetParams and the others
    * of the type). The values of a kernel's parameters are a copy; they are empty if the driver does
-   * not tell their sizes, for which CUDA 12.4 is needed.
+   * not report their sizes, for which CUDA 12.4 is needed.
    *
    * @param node the handle of the node
-   * @return what it does; {@link GraphNodeParams.Other} for what cannot be told
+   * @return what it does; {@link GraphNodeParams.Other} for what cannot be determined
    * @throws CudaException if the driver reports an error
    */
   GraphNodeParams graphNodeGetParams(long node);
@@ -297,11 +297,11 @@ public interface GraphCalls {
   void graphExecDestroy(long executable);
 
   /**
-   * {@return what a device tells of the memory of its graphs, in bytes
+   * {@return what a device reports about the memory of its graphs, in bytes
    * (cuDeviceGetGraphMemAttribute)}
    *
    * @param device the device, from 0
-   * @param attribute what is asked for
+   * @param attribute which figure
    * @throws CudaException if the driver reports an error
    */
   long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute);

@@ -1,6 +1,6 @@
 package io.cuvette.driver;
 
-/** What a device tells of the memory of its graphs, in bytes (CUgraphMem_attribute). */
+/** What a device reports about the memory of its graphs, in bytes (CUgraphMem_attribute). */
 public enum GraphMemAttribute {
   /** In use by allocation nodes. */
   USED_CURRENT(0),

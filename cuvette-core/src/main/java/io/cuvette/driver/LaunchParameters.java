@@ -59,13 +59,13 @@ public final class LaunchParameters {
   /**
    * {@return the same arguments for a launch that is watched, if the driver can}
    *
-   * @param observer is told of the memory that the launch touches
+   * @param observer is notified of the memory that the launch touches
    */
   public LaunchParameters watchedBy(LaunchWatcher observer) {
     return new LaunchParameters(this, Objects.requireNonNull(observer, "observer"));
   }
 
-  /** {@return who is told of the memory that the launch touches; null if nobody is} */
+  /** {@return who is notified of the memory that the launch touches; null if nobody is} */
   public @Nullable LaunchWatcher watcher() {
     return watcher;
   }

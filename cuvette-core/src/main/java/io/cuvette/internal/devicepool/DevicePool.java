@@ -45,7 +45,7 @@ public abstract class DevicePool extends DeviceCache {
    * A pool that holds nothing.
    *
    * @param releaseThreshold the bytes that may stay cached after a free; Long.MAX_VALUE for all
-   * @param clock tells the time in nanoseconds
+   * @param clock the time in nanoseconds
    */
   protected DevicePool(
       MemoryPoolCore pool,

@@ -12,7 +12,7 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** What is told what a node does: a new node of a graph, or one that changes. */
+/** Receives what a node does: a new node of a graph, or one that changes. */
 public abstract class NodeTarget {
   /** The device that the graph is for. */
   abstract Device device();

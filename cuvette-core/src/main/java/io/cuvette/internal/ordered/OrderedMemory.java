@@ -344,8 +344,8 @@ public final class OrderedMemory {
   }
 
   /**
-   * Frees all that is alive, idle or not, for a Cuda that is torn down. Nobody else allocates or
-   * gives back any more: all threads that did have left.
+   * Frees all that is alive, idle or not, for a Cuda that is torn down. No other thread allocates
+   * or frees any more: all that did have left.
    */
   public void destroy() {
     Failures failures = new Failures();

@@ -28,7 +28,7 @@ public abstract class DeviceCache {
    * The cache of a pool.
    *
    * @param limitBytes of what it may hold
-   * @param clock tells the time in nanoseconds
+   * @param clock the time in nanoseconds
    * @param releases whether it bounds what stays cached after a free
    */
   protected DeviceCache(Device device, long limitBytes, LongSupplier clock, boolean releases) {

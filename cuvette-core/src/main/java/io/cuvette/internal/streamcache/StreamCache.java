@@ -67,7 +67,7 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
   /**
    * A cache without memory.
    *
-   * @param ended is told when it has ended with its stream or its pool
+   * @param ended is notified when it has ended with its stream or its pool
    */
   StreamCache(
       DeviceCache of,

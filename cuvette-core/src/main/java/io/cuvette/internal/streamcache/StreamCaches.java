@@ -26,7 +26,7 @@ public final class StreamCaches {
   /**
    * No arenas yet.
    *
-   * @param ended is told when one has ended with its stream or its pool
+   * @param ended is notified when one has ended with its stream or its pool
    */
   public StreamCaches(Chunks chunks, Consumer<StreamCache> ended) {
     this.chunks = chunks;
