@@ -1,5 +1,7 @@
 package io.cuvette.cli.replay;
 
+import java.util.SplittableRandom;
+
 /**
  * Maps the pointers that are allocated to small numbers: open addressing in two arrays, at most
  * half full. Not thread-safe.
@@ -13,6 +15,9 @@ final class PointerMap {
   private int[] values = new int[1 << 10];
 
   private int size;
+
+  /** Which no trace knows: pointers of one home each would cost as many steps as there are. */
+  private final long seed = new SplittableRandom().nextLong();
 
   /** Adds a pointer; false if it is there already. */
   boolean add(long key, int value) {
@@ -82,7 +87,8 @@ final class PointerMap {
   }
 
   private int home(long key) {
-    long mixed = key * 0x9e3779b97f4a7c15L;
+    long mixed = (key ^ seed) * (seed | 1);
+    mixed = (mixed ^ (mixed >>> 32)) * 0x9e3779b97f4a7c15L;
     return (int) (mixed >>> 32) & (keys.length - 1);
   }
 }
