@@ -147,6 +147,24 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   }
 
   @Test
+  void fillOfShorts_isOfTwoBytesEach() {
+    long address = memory();
+
+    driver.transfers().memsetD16Async(0, address + 1000, (short) 1, 13, 0);
+
+    assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message()).contains("write of 26 bytes");
+  }
+
+  @Test
+  void copyBetweenDevices_readsItsSource() {
+    long address = memory();
+
+    driver.transfers().memcpyPeerAsync(0, address, 0, address + 4096, 0, 16, 0);
+
+    assertThat(assertOnly(Misuse.UNKNOWN_ADDRESS).message()).contains("read of 16 bytes");
+  }
+
+  @Test
   void useOfTheLastByte_isInBounds_andOfNoBytes_anywhere() {
     long address = memory();
     driver.transfers().memsetD8Async(0, address + 1023, (byte) 1, 1, 0);

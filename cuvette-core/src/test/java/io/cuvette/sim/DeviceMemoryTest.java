@@ -55,12 +55,14 @@ class DeviceMemoryTest extends SimTestBase {
   @Test
   void memory_isTakenInPagesOf2MiB_andCountedInUnitsOf512() {
     assertThat(driver.devices().memGetInfo(0)).isEqualTo(new MemoryInfo(64 * MIB, 64 * MIB));
-    long address = driver.memory().memAlloc(0, 513);
-    assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(62 * MIB);
-    assertThat(driver.liveBytes(0)).isEqualTo(1024);
-    assertThat(driver.devices().memGetInfo(1).freeBytes()).isEqualTo(64 * MIB);
-    driver.memory().memFree(0, address);
-    assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(64 * MIB);
+    for (int i = 0; i < 2; i++) { // a page that was given back is not there for the next block
+      long address = driver.memory().memAlloc(0, 513);
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(62 * MIB);
+      assertThat(driver.liveBytes(0)).isEqualTo(1024);
+      assertThat(driver.devices().memGetInfo(1).freeBytes()).isEqualTo(64 * MIB);
+      driver.memory().memFree(0, address);
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(64 * MIB);
+    }
   }
 
   @Test

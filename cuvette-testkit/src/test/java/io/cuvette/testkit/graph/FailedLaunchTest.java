@@ -50,6 +50,47 @@ class FailedLaunchTest {
       }
       assertThat(Bytes.areAll(result, 5)).isTrue();
     }
+    awaitNothingPending(cuda, pool, pinned, stream);
+  }
+
+  /** The driver may have done what it reports an error of. */
+  @CudaTest(seeds = 24, sanitized = false)
+  void memoryOfALaunchThatFailed_staysUntilItsStreamIsDone_alsoAfterOneInAnother(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      PinnedMemoryPool pinned,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    try (Buffer result = pool.allocate(BYTES, stream)) {
+      try (PinnedBuffer used = pinned.allocate(BYTES)) {
+        used.segment().fill((byte) 5);
+        try (CudaGraph graph = stream.capture(() -> used.copyTo(result, stream));
+            CudaGraphExec executable = graph.instantiate()) {
+          executable.launch(stream);
+          driver.answer(
+              "graphLaunch",
+              call -> {
+                Object _ = call.proceed();
+                throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "on purpose");
+              });
+          assertThatThrownBy(() -> executable.launch(other)).isInstanceOf(CudaException.class);
+          driver.unscript("graphLaunch");
+        }
+      }
+      stream.synchronize();
+      cuda.leaksFound();
+      try (PinnedBuffer taken = pinned.allocate(BYTES)) {
+        taken.segment().fill((byte) 6);
+        other.synchronize();
+      }
+      assertThat(Bytes.areAll(result, 5)).isTrue();
+    }
+    awaitNothingPending(cuda, pool, pinned, stream);
+  }
+
+  private static void awaitNothingPending(
+      Cuda cuda, MemoryPool pool, PinnedMemoryPool pinned, CudaStream stream) {
     Graph.awaitGone(pool, stream);
     for (int i = 0; i < LOOKS && pinned.stats().pendingBytes() > 0; i++) {
       LockSupport.parkNanos(1_000_000);

@@ -12,6 +12,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CaptureCalls;
+import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -33,6 +34,7 @@ class FailingCaptureTest {
     NONE,
     BEGIN,
     BEGIN_AFTER,
+    INFO,
     END,
     END_AFTER
   }
@@ -57,6 +59,12 @@ class FailingCaptureTest {
             fail(Failure.BEGIN);
             super.streamBeginCapture(device, of, mode);
             fail(Failure.BEGIN_AFTER);
+          }
+
+          @Override
+          public CaptureInfo streamGetCaptureInfo(int device, long of) {
+            fail(Failure.INFO);
+            return super.streamGetCaptureInfo(device, of);
           }
 
           @Override
@@ -128,6 +136,15 @@ class FailingCaptureTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("is capturing a graph");
     stream.endCapture().close();
+    checkUsable();
+  }
+
+  /** What it uses could not be kept for its graph. */
+  @Test
+  void captureThatCannotBeTold_endsAtOnce() {
+    fails(Failure.INFO, this::begin);
+
+    assertThat(stream.isCapturing()).isFalse();
     checkUsable();
   }
 

@@ -2,17 +2,24 @@ package io.cuvette.testkit.pool;
 
 import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import org.junit.jupiter.api.Test;
 
 /** Whose memory is whose: threads, per-thread streams, wrapped streams, streams that are gone. */
 class StreamArenasTest {
@@ -61,6 +68,30 @@ class StreamArenasTest {
       }
       assertThat(first.get()).isNotZero();
       return same == (first.get() == second.get());
+    }
+  }
+
+  /** Nothing tells when its own work is done but that all of the device is. */
+  @Test
+  void blocksOfAStreamWhoseEndCouldNotBeMarked_areUsedAgain_onceTheDeviceIsDone() {
+    ScriptedDriver script = new ScriptedDriver();
+    CudaOptions lazy = CudaOptions.simulated().withDevice("sim:pace=lazy");
+    try (Cuda cuda = Cuda.open(lazy.withDecorator(script::over));
+        MemoryPool pool = new MemoryPool(cuda);
+        CudaStream next = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      CudaStream gone = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      Buffer cached = pool.allocate(4 * UNIT, gone);
+      cached.fill((byte) 1, gone);
+      cached.close();
+      script.fail("eventRecord", CudaStatus.INVALID_VALUE);
+      assertThatThrownBy(gone::close).isInstanceOf(CudaException.class);
+      script.unscript("eventRecord");
+      try (Buffer other = pool.allocate(4 * UNIT, next)) {
+        assertThat(other.address()).isNotEqualTo(cached.address());
+      }
+      cuda.device(0).synchronize();
+      pool.freeAllBlocks();
+      assertThat(pool.totalBytes()).isZero();
     }
   }
 
