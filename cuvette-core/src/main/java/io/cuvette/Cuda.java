@@ -322,6 +322,7 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalStateException if the arena is closed, or some of it is page-locked already
    * @throws OutOfPinnedMemoryException if there is not enough memory
    * @throws UnsupportedOperationException if the current device cannot do so
+   * @throws CudaException if the driver reports an error
    */
   public PinnedBuffer registerHost(MemorySegment segment) {
     Objects.requireNonNull(segment, "segment");

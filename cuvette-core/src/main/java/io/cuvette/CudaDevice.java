@@ -420,6 +420,7 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
    * @return the buffer
    * @throws IllegalArgumentException if the pages are not what is claimed, or of this very process
    * @throws IllegalStateException if the handles are closed
+   * @throws CudaException if the driver reports an error
    */
   public DeviceBuffer importBuffer(PageHandles handles, CudaStream stream) {
     Objects.requireNonNull(handles, "handles");

@@ -300,6 +300,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    *
    * @param function the function
    * @throws IllegalStateException if this stream is not capturing, or is closed
+   * @throws CudaException if the driver reports an error
    */
   public void captureCallback(Runnable function) {
     CapturedNode.host(core, Objects.requireNonNull(function, "function"));
@@ -313,6 +314,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    *     GraphMemory}
    * @throws IllegalArgumentException if the graph has another device or other memory
    * @throws IllegalStateException if this stream is not capturing, or it or the graph is closed
+   * @throws CudaException if the driver reports an error
    */
   public void captureChild(CudaGraph graph) {
     CapturedNode.child(core, Objects.requireNonNull(graph, "graph").core());

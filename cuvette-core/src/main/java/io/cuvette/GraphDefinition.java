@@ -171,6 +171,8 @@ public final class GraphDefinition implements AutoCloseable {
   /**
    * Closes the graph; what was instantiated from it goes on (cuGraphDestroy). A body ends with the
    * node that has it, and closing it does nothing.
+   *
+   * @throws CudaException if the driver reports an error
    */
   @Override
   public void close() {

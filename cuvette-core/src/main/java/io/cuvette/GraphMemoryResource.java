@@ -71,7 +71,11 @@ public final class GraphMemoryResource implements MemoryResource {
     return get(GraphMemAttribute.USED_HIGH);
   }
 
-  /** Forgets that graphs used more than now (cuDeviceSetGraphMemAttribute). */
+  /**
+   * Forgets that graphs used more than now (cuDeviceSetGraphMemAttribute).
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public void resetUsedMemHigh() {
     reset(GraphMemAttribute.USED_HIGH);
   }
@@ -86,7 +90,11 @@ public final class GraphMemoryResource implements MemoryResource {
     return get(GraphMemAttribute.RESERVED_HIGH);
   }
 
-  /** Forgets that graphs used or kept more than now (cuDeviceSetGraphMemAttribute). */
+  /**
+   * Forgets that graphs used or kept more than now (cuDeviceSetGraphMemAttribute).
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public void resetReservedMemHigh() {
     reset(GraphMemAttribute.RESERVED_HIGH);
   }

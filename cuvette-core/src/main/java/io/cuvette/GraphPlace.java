@@ -28,6 +28,7 @@ public final class GraphPlace extends GraphWork {
    * Adds a node that does nothing but wait for others (cuGraphAddEmptyNode).
    *
    * @return the node
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode empty() {
     return node(NodeWork::empty);
@@ -55,6 +56,7 @@ public final class GraphPlace extends GraphWork {
    *
    * @param bytes the number of bytes, &gt; 0
    * @return the node
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode allocate(long bytes) {
     return node(target -> NodeWork.allocate(target, bytes));
@@ -65,6 +67,7 @@ public final class GraphPlace extends GraphWork {
    *
    * @param allocation a node of {@link #allocate}, of this graph or another
    * @return the node
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode free(GraphNode allocation) {
     long address = Objects.requireNonNull(allocation, "allocation").address();
@@ -78,6 +81,7 @@ public final class GraphPlace extends GraphWork {
    * @param condition a condition of the same graph or body, for this node alone
    * @return the node, with one body
    * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode ifThen(GraphCondition condition) {
     return conditional(condition, GraphConditionType.IF, 1);
@@ -90,6 +94,7 @@ public final class GraphPlace extends GraphWork {
    * @param condition a condition of the same graph or body, for this node alone
    * @return the node, with two bodies
    * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode ifElse(GraphCondition condition) {
     return conditional(condition, GraphConditionType.IF, 2);
@@ -102,6 +107,7 @@ public final class GraphPlace extends GraphWork {
    * @param condition a condition of the same graph or body, for this node alone
    * @return the node, with one body
    * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode whileLoop(GraphCondition condition) {
     return conditional(condition, GraphConditionType.WHILE, 1);
@@ -115,6 +121,7 @@ public final class GraphPlace extends GraphWork {
    * @param bodies the number of bodies, &gt;= 1
    * @return the node, with that many bodies
    * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   * @throws CudaException if the driver reports an error
    */
   public GraphNode switchCase(GraphCondition condition, int bodies) {
     if (bodies < 1) {
