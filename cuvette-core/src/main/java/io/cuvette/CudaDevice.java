@@ -399,8 +399,7 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
    * @param descriptor of kind {@link BufferDescriptor.Kind#PLAIN}
    * @param stream of this device
    * @return the buffer
-   * @throws IllegalArgumentException if the descriptor is of another kind, of this very process, or
-   *     claims more than the allocation has
+   * @throws IllegalArgumentException if it is of another kind or this process, or claims too much
    * @throws CudaException if the driver refuses, for example because the exporter is gone
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
