@@ -67,6 +67,7 @@ class ArrayInputTest {
     refused(() -> Range.all().step(0), "step: 0 (expected: not 0)");
     refused(() -> Range.at(1).step(2), "step of 1 (expected: of a range)");
     refused(() -> a.reshape(4), "shape: [4] (expected: one of 6 elements");
+    refused(() -> a.reshape(4, -1), "shape: [4, -1] (expected: one of 6 elements");
     refused(() -> a.reshape(-1, -1), "-1 at most once");
     refused(() -> a.reshape(-2, 3), "shape: [-2, 3]");
     refused(() -> a.reshape(0, -1), "expected: one of 6 elements");

@@ -1,6 +1,7 @@
 package io.cuvette.array;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Arrays;
 import java.util.Random;
@@ -79,6 +80,25 @@ class LayoutModelTest {
       boolean _ = ModelView.next(index, layout.sizes());
     }
     return places;
+  }
+
+  @Test
+  void axes_areThirtyTwoAtMost() {
+    long[] most = new long[Layout.MAX_RANK];
+    Arrays.fill(most, 1);
+    assertThat(Layout.of(most).rank()).isEqualTo(32);
+    assertThatThrownBy(() -> Layout.of(Arrays.copyOf(most, 33)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("shape: 33 axes (expected: at most 32)");
+  }
+
+  /** They are places before the first, and not the marks of a range without an end. */
+  @Test
+  void placesFarBeforeTheFirst_areBeforeTheFirst() {
+    Layout five = Layout.of(5);
+    assertThat(five.slice(Range.to(Long.MIN_VALUE)).size()).isZero();
+    assertThat(five.slice(Range.from(Long.MIN_VALUE)).size()).isEqualTo(5);
+    assertThat(five.slice(Range.from(Long.MIN_VALUE).step(-1)).size()).isZero();
   }
 
   @Test

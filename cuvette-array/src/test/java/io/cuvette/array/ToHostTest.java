@@ -64,6 +64,17 @@ class ToHostTest {
   }
 
   @CudaTest
+  void outThatIsAPartOfPageLockedMemory_isFilledWhereItIs(Cuda cuda) {
+    try (CudaArray a = CudaArrays.of(cuda).array(VALUES);
+        HostArray pinned = HostArrays.of(cuda).zeros(INT32, 4, 3);
+        HostArray part = pinned.slice(Range.of(2, 4))) {
+      assertThat(a.toHost(null, Order.C, part, true)).isSameAs(part);
+      assertThat(pinned.toArray(int[][].class))
+          .isDeepEqualTo(new int[][] {{0, 0, 0}, {0, 0, 0}, {1, 2, 3}, {4, 5, 6}});
+    }
+  }
+
+  @CudaTest
   void outThatDoesNotFit_isRefused_beforeItIsWritten(Cuda cuda) {
     HostArrays host = HostArrays.of(cuda);
     try (CudaArray a = CudaArrays.of(cuda).array(VALUES);
