@@ -63,6 +63,18 @@ class LimitTest {
     assertThat(pool.limitBytes()).isEqualTo(6 * UNIT);
   }
 
+  /** Its Cuda tries again at its end; the pool has it no more. */
+  @CudaTest(simulatedOnly = true)
+  void chunkThatTheDriverDoesNotFree_isNoPartOfTheLimit(MemoryPool pool, ScriptedDriver script) {
+    pool.setLimit(MemoryLimit.ofBytes(6 * UNIT));
+    pool.allocate(6 * UNIT).close();
+    script.fail("memFree", CudaStatus.INVALID_VALUE, 1);
+    assertThatThrownBy(pool::freeAllBlocks).isInstanceOf(CudaException.class);
+    assertThat(pool.totalBytes()).isZero();
+    pool.assertConsistent();
+    pool.allocate(6 * UNIT).close();
+  }
+
   @Test
   void wrongLimits_areRefusedWithValueAndRule() {
     assertThatThrownBy(() -> MemoryLimit.ofBytes(-1))
