@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -87,14 +88,23 @@ class RaceMatrixTest {
     Path document = Path.of(System.getProperty("cuvette.root", ""), "docs/races.md");
     assumeTrue(Files.exists(document), "not in the repository");
     assumeTrue(!System.getProperties().containsKey("cuvette.races"), "a part of the matrix");
-    Set<String> rows =
-        Files.readAllLines(document).stream()
-            .filter(line -> line.startsWith("| `"))
-            .map(line -> line.split("`")[1])
-            .collect(Collectors.toSet());
+    List<String> lines = Files.readAllLines(document);
     Set<String> operations =
         Operations.all().stream().map(Operation::toString).collect(Collectors.toSet());
-    assertThat(rows).isEqualTo(operations);
+    Stream<String> ofSimulator =
+        lines.stream()
+            .dropWhile(line -> !line.startsWith("## Simulated device"))
+            .skip(1)
+            .takeWhile(line -> !line.startsWith("## "));
+    assertThat(rows(ofSimulator)).isEqualTo(operations);
+    assertThat(operations).as("rows of GPUs").containsAll(rows(lines.stream()));
+  }
+
+  private static Set<String> rows(Stream<String> lines) {
+    return lines
+        .filter(line -> line.startsWith("| `"))
+        .map(line -> line.split("`")[1])
+        .collect(Collectors.toSet());
   }
 
   private static void print(String table) {
