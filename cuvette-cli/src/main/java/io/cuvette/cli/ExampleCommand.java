@@ -42,11 +42,12 @@ final class ExampleCommand implements Runnable {
 
   private void list() {
     PrintStream out = common.terminal().out();
+    int width = Example.ALL.stream().mapToInt(example -> example.name().length()).max().orElse(1);
     for (Example example : Example.ALL) {
       if (common.json()) {
         out.println(new Json().with("example", example.name()).with("summary", example.summary()));
       } else {
-        out.printf("%-16s %s%n", example.name(), example.summary());
+        out.printf("%-" + width + "s %s%n", example.name(), example.summary());
       }
     }
   }

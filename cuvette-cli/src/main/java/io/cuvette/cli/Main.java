@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.function.Function;
 import picocli.CommandLine;
 
@@ -18,6 +19,7 @@ public final class Main {
 
   /** Runs a command and ends the process with its exit code. */
   public static void main(String[] arguments) {
+    Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT); // 0.17 ms and 1,000 everywhere
     System.exit(run(Terminal.standard(), arguments));
   }
 

@@ -41,7 +41,8 @@ public final class ConcurrentStreamsExample {
         check(cuda, first, one, SEED, side, out);
         check(cuda, second, two, SEED + 1, side, out);
       }
-      out.show("first stream", "%.2f ms".formatted(CudaEvent.elapsedMillis(start, end)));
+      String name = "first stream" + (cuda.isSimulated() ? " (simulated)" : "");
+      out.show(name, "%.2f ms".formatted(CudaEvent.elapsedMillis(start, end)));
     }
     cuda.defaultMemoryPool().freeAllBlocks();
     cuda.defaultPinnedMemoryPool().freeAllBlocks();

@@ -33,7 +33,7 @@ public record Example(String name, String summary, Program program) {
           new Example("devices", "devices, and which is current", DevicesExample::run),
           new Example(
               "custom-allocator",
-              "your own allocator: a lambda, managed memory, C functions, none",
+              "your own: a lambda, managed memory, C functions, none",
               CustomAllocatorExample::run),
           new Example(
               "async-pool", "stream-ordered memory from the driver's pools", AsyncPoolExample::run),

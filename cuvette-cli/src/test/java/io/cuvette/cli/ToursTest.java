@@ -51,6 +51,29 @@ class ToursTest {
         .containsExactlyElementsOf(all());
   }
 
+  @Test
+  void list_hasItsSummariesInOneColumn() {
+    List<String> lines = Run.of("example", "--list").out().lines().toList();
+    for (int i = 0; i < lines.size(); i++) {
+      String summary = Example.ALL.get(i).summary();
+      assertThat(lines.get(i).indexOf(summary)).isEqualTo("memory-optimization ".length());
+    }
+  }
+
+  @Test
+  void example_hasPointsInItsNumbersWhereTheMachineHasCommas() throws Exception {
+    Map<String, String> german = Map.of("JDK_JAVA_OPTIONS", "-Duser.language=de -Duser.country=DE");
+    Run run = JvmRun.of(german, null, "example", "memory-optimization", "--device", "sim");
+    assertThat(run.code()).as(run.err()).isZero();
+    assertThat(run.out()).contains("0.00 GB").doesNotContain("0,00 GB");
+  }
+
+  @Test
+  void timeOfTheSimulatedClock_isCalledSimulated() {
+    Run run = Run.of("example", "concurrent-streams", "--device", "sim");
+    assertThat(run.out()).containsPattern("first stream \\(simulated\\) +\\d+\\.\\d\\d ms");
+  }
+
   private static List<String> all() {
     return List.of(
         "memory-pool",
