@@ -103,7 +103,10 @@ final class ArgumentValues {
   private static IllegalArgumentException unknown(int index, Object argument) {
     return new IllegalArgumentException(
         "argument %d: %s (expected: a Buffer, a number, a boolean, or a MemorySegment that is a structure;%s)"
-            .formatted(index, text(argument), " copy arrays into a Buffer"));
+            .formatted(
+                index,
+                text(argument),
+                " copy arrays of Java into a Buffer, take the buffer() of a CudaArray"));
   }
 
   private static String text(Object argument) {

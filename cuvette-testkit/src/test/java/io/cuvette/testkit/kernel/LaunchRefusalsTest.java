@@ -123,7 +123,8 @@ class LaunchRefusalsTest {
           "(expected: 8 bytes: a Buffer, long or double; data of the host is passed as a Buffer");
       refused(
           () -> stream.launch(scale, SMALL, new float[16], 2f, 16),
-          "argument 0: float[] (expected: a Buffer, a number, a boolean, or a MemorySegment");
+          "argument 0: float[] (expected: a Buffer, a number, a boolean, or a MemorySegment",
+          "copy arrays of Java into a Buffer, take the buffer() of a CudaArray)");
       refused(() -> stream.launch(scale, SMALL, data, "2", 16), "argument 1: java.lang.String");
       refused(
           () -> stream.launch(scale, SMALL, data, 2f, new AtomicInteger(16)),

@@ -1,8 +1,6 @@
 package io.cuvette.sim.internal.base;
 
 import io.cuvette.sim.SimulatedKernel;
-import java.util.SortedSet;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
@@ -39,10 +37,5 @@ public final class KernelRegistry {
   public static @Nullable SimulatedKernel find(String name) {
     Entry known = KERNELS.get(name);
     return known == null ? null : known.kernel;
-  }
-
-  /** The names, in order. */
-  public static SortedSet<String> names() {
-    return new TreeSet<>(KERNELS.keySet());
   }
 }
