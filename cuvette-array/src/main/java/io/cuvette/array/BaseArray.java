@@ -258,8 +258,8 @@ abstract sealed class BaseArray<A extends NdArray> extends ComputedArray<A>
     long end = layout.end();
     if (layout.size() > 0 && (lowest < 0 || end > bytes / type.bytes())) {
       throw new IllegalArgumentException(
-          "%s of %s: elements %d to %d (expected: within %d bytes)"
-              .formatted(layout, type, lowest, end, bytes));
+          "%s of %s: elements %d to %d, of %d bytes each (expected: within %d bytes)"
+              .formatted(layout, type, lowest, end - 1, type.bytes(), bytes));
     }
   }
 

@@ -83,6 +83,18 @@ final class JavaArrays {
     }
   }
 
+  private static String expected(NdArray source) {
+    if (source.rank() == 0) {
+      return "toHost().getDouble() or getLong(), as there are no axes";
+    }
+    String array =
+        "an array of %d dimensions with elements of %s".formatted(source.rank(), source.type());
+    return switch (source.type()) {
+      case BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT32, FLOAT64 -> array;
+      default -> array + ", which Java does not have: convert them with asType";
+    };
+  }
+
   /** A new array of Java with the elements of an array. */
   static <T> T write(NdArray source, Class<T> javaType) {
     Objects.requireNonNull(javaType, "javaType");
@@ -91,8 +103,7 @@ final class JavaArrays {
         || depth != source.rank()
         || ElementType.of(element(javaType)) != source.type()) {
       throw new IllegalArgumentException(
-          "javaType: %s (expected: an array of %d dimensions with elements of %s)"
-              .formatted(javaType.getTypeName(), source.rank(), source.type()));
+          "javaType: %s (expected: %s)".formatted(javaType.getTypeName(), expected(source)));
     }
     int[] sizes = new int[depth];
     for (int axis = 0; axis < depth; axis++) {

@@ -186,6 +186,13 @@ class ArrayInputTest {
       refused(() -> a.toArray(double[][][].class), "elements of FLOAT32");
       refused(() -> a.toArray(float.class), "javaType: float");
     }
+    try (CudaArray number = cp.full(FLOAT32, 2);
+        CudaArray unsigned = cp.zeros(UINT8, 2);
+        HostArray onHost = number.toHost()) {
+      refused(() -> number.toArray(float[].class), "expected: toHost().getDouble()");
+      assertThat(onHost.getDouble()).isEqualTo(2);
+      refused(() -> unsigned.toArray(byte[].class), "UINT8, which Java does not have");
+    }
     assertThat(cuda.defaultMemoryPool().stats(cuda.device(0)).usedBytes()).isZero();
     assertThat(cuda.defaultPinnedMemoryPool().stats().usedBytes()).isZero();
   }
@@ -230,7 +237,9 @@ class ArrayInputTest {
   void memory_thatIsTooSmallOrAskew(Cuda cuda) {
     CudaArrays cp = CudaArrays.of(cuda);
     try (Buffer buffer = cuda.allocate(64)) {
-      refused(() -> cp.wrap(buffer, FLOAT64, Layout.of(9)), "expected: within 64 bytes");
+      refused(
+          () -> cp.wrap(buffer, FLOAT64, Layout.of(9)),
+          "elements 0 to 8, of 8 bytes each (expected: within 64 bytes)");
       refused(() -> cp.wrap(buffer.slice(4), FLOAT64, Layout.of(2)), "a multiple of 8 for FLOAT64");
       refused(() -> cp.adopt(buffer.slice(8), FLOAT64, Layout.of(2)), "one that owns its memory");
       assertThat(cp.wrap(buffer.slice(4), COMPLEX64, Layout.of(7)).size()).isEqualTo(7);

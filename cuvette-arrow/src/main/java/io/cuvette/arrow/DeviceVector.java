@@ -333,7 +333,10 @@ public final class DeviceVector implements AutoCloseable {
    * @throws IndexOutOfBoundsException for a part that is not inside
    */
   public DeviceVector slice(long from, long count) {
-    Objects.checkFromIndexSize(from, count, length);
+    if (from < 0 || count < 0 || count > length - from) {
+      throw new IndexOutOfBoundsException(
+          "values: %d from %d on (expected: within 0 to %d)".formatted(count, from, length));
+    }
     checkOpen();
     long nulls = count == length ? nullCount : UNKNOWN_NULLS;
     return view(new Range(count, nulls, offset + from));

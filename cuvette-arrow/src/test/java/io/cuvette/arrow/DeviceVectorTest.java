@@ -245,7 +245,9 @@ class DeviceVectorTest {
           "at most 2^63-1 values",
           () -> DeviceVector.of(lists, Long.MAX_VALUE / 2, null, List.of(values)));
       assertThat(data.isClosed()).isFalse();
-      assertThatThrownBy(() -> values.slice(3, 8)).isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> values.slice(3, 8))
+          .isInstanceOf(IndexOutOfBoundsException.class)
+          .hasMessage("values: 8 from 3 on (expected: within 0 to 10)");
       assertThatThrownBy(() -> values.slice(-1, 1)).isInstanceOf(IndexOutOfBoundsException.class);
     }
     Buffer none = cuda.device(0).wrap(0, 0, null);
