@@ -390,7 +390,8 @@ class SimulatedKernelTest {
   void kernelWithoutFunction_orWithOtherParameters_isExplained() {
     SimulatedKernel known = kernel(_ -> {});
     SimulatedKernel unknown = SimulatedKernel.of("nobodyHasIt", _ -> {}, POINTER, INT);
-    assertFails(NOT_FOUND, known.name(), () -> launch(unknown, shape(1, 1), 0, 1));
+    assertFails(
+        NOT_FOUND, "kernel nobodyHasIt has no Java", () -> launch(unknown, shape(1, 1), 0, 1));
     SimulatedKernel other = SimulatedKernel.of(known.name(), _ -> {}, INT, POINTER);
     assertFails(INVALID_VALUE, "pointer of 8 bytes", () -> launch(other, shape(1, 1), 0, 1));
     assertThatThrownBy(() -> SimulatedKernels.register(other))
