@@ -216,6 +216,22 @@ class BoxCopyTest {
     }
   }
 
+  /** The host may see the memory of a buffer at an address that is not the buffer's. */
+  @CudaTest
+  void rowsOfABuffersOwnSegment_doNotOverlap(Cuda cuda) {
+    CopyBox shared = CopyBox.of(50, 10).withSource(0, 100).withTarget(49, 100);
+    try (PinnedBuffer pinned = cuda.allocatePinned(1000)) {
+      MemorySegment segment = pinned.segment();
+      List<ThrowingCallable> ways =
+          List.of(() -> pinned.copyFrom(segment, shared), () -> pinned.copyTo(segment, shared));
+      for (ThrowingCallable way : ways) {
+        assertThatThrownBy(way)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("1 bytes are in a row of the source and in one of the target");
+      }
+    }
+  }
+
   @CudaTest
   void whatDoesNotFit_isRefused_beforeAnythingIsQueued(
       ScriptedDriver driver, Cuda cuda, CudaStream stream) {
