@@ -42,6 +42,25 @@ class HostMemoryTest extends SimTestBase {
     }
   }
 
+  /** What the driver makes of such memory is not documented. */
+  @Test
+  void segmentThatGoesBeyondPageLockedMemory_isRefused() {
+    long target = driver.memory().memAlloc(0, KIB);
+    MemorySegment host = Arena.ofAuto().allocate(KIB);
+    driver.memory().memHostRegister(0, host.asSlice(0, 100), 0);
+    driver.transfers().memcpyHtoDAsync(0, target, host.asSlice(0, 100), 0);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "101 bytes from offset 0",
+        () -> driver.transfers().memcpyHtoDAsync(0, target, host.asSlice(0, 101), 0));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "51 bytes from offset 50",
+        () -> driver.transfers().memcpyDtoHAsync(0, host.asSlice(50, 51), target, 0));
+    driver.memory().memHostUnregister(0, host.address());
+    driver.memory().memFree(0, target);
+  }
+
   /** An interrupt closes the channel it meets: that must not be the end of all host memory. */
   @Test
   @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
