@@ -64,7 +64,8 @@ final class DlpackExports {
 
   /**
    * Has a tensor taken over. One of this process gives its loan to who takes it: it cannot be taken
-   * again, and its deleter does nothing from then on.
+   * again, and its deleter does nothing from then on. No other tensor has its place as long as the
+   * memory is not returned: who still has the old one would delete that.
    *
    * @param take makes the array, given what returns the memory; the tensor stays as it was if that
    *     fails
@@ -83,13 +84,15 @@ final class DlpackExports {
     }
     boolean isTaken = false;
     try {
-      NdArray array = take.apply(loan::giveBack);
+      NdArray array =
+          take.apply(() -> {
+            loan.giveBack();
+            ALL.putBack(slot);
+          });
       isTaken = true;
       return array;
     } finally {
-      if (isTaken) {
-        ALL.putBack(slot);
-      } else {
+      if (!isTaken) {
         slot.loan.set(loan);
       }
     }

@@ -175,6 +175,25 @@ class DlpackTest {
     }
   }
 
+  /** Who still has the tensor that was taken would delete another one that had its place. */
+  @CudaTest
+  void placeOfATakenTensor_isNotThatOfALaterOne(Cuda cuda) {
+    ArrayModule<HostArray> module = HostArrays.of(cuda);
+    try (HostArray one = module.full(FLOAT32, 3L, 4);
+        HostArray other = module.ones(FLOAT32, 4)) {
+      DlpackTensor tensor = Dlpack.export(one);
+      try (NdArray taken = Dlpack.take(cuda, tensor)) {
+        for (int i = 0; i < 2000; i++) {
+          DlpackTensor later = Dlpack.export(other);
+          assertThat(later.address()).isNotEqualTo(tensor.address());
+          later.delete();
+        }
+        assertThat(taken.toArray(float[].class)).containsOnly(3);
+      }
+    }
+    await(() -> used(cuda) + usedPinned(cuda) == 0);
+  }
+
   @CudaTest
   void refusedTensorOfThisProcess_canBeTakenLater(Cuda cuda) {
     try (CudaArray a = CudaArrays.of(cuda).ones(FLOAT32, 4)) {

@@ -10,6 +10,9 @@ import java.util.concurrent.TimeUnit;
  * are processors. One without work ends after a tenth of a second. Thread-safe.
  */
 public final class CopyThreads {
+  /** From so many bytes on a copy has help of them. */
+  public static final int HELPED_BYTES = 1 << 20;
+
   /** How many there are at most. */
   public static final int MOST = Runtime.getRuntime().availableProcessors() / 2;
 

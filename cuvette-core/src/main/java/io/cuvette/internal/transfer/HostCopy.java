@@ -13,16 +13,13 @@ import java.lang.foreign.MemorySegment;
  * closing the buffer waits for some of them alone. Stateless.
  */
 final class HostCopy {
-  /** From so many bytes on other threads help. */
-  private static final int HELPED_BYTES = 1 << 20;
-
   private HostCopy() {}
 
   static void run(Memory buffer, MemorySegment memory, HostParts host, boolean in) {
     BlockReports.hostAccess(buffer, host, in);
     BlockReports.hostCopy(buffer, host.window(0, host.byteSize()), host.byteSize(), in);
     boolean helped =
-        host.byteSize() >= HELPED_BYTES
+        host.byteSize() >= CopyThreads.HELPED_BYTES
             && host.isForAllThreads()
             && HostParts.of("buffer", memory, !in).isForAllThreads();
     long bytes = host.byteSize();

@@ -12,9 +12,6 @@ import io.cuvette.internal.hostcopy.Pieces;
  * it has begun. Confined to that thread.
  */
 final class StagedParts {
-  /** From so many bytes on other threads help. */
-  private static final int HELPED_BYTES = 1 << 20;
-
   private final StagedCopy copy;
   private final ChunkRing ring;
   private final long partBytes;
@@ -40,7 +37,8 @@ final class StagedParts {
   static void run(
       StagedCopy copy, Memory device, Staging staging, StagingChunk first, boolean isAlone) {
     HostParts host = copy.host;
-    boolean helped = !isAlone && host.byteSize() >= HELPED_BYTES && host.isForAllThreads();
+    boolean helped =
+        !isAlone && host.byteSize() >= CopyThreads.HELPED_BYTES && host.isForAllThreads();
     int helpers = helped ? CopyThreads.MOST : 0;
     try (ChunkRing ring = new ChunkRing(staging, device, copy.stream, first, 2 * (helpers + 1))) {
       new StagedParts(copy, ring).run(helpers);
