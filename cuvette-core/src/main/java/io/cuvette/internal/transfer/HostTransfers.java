@@ -11,6 +11,7 @@ import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -143,12 +144,12 @@ public final class HostTransfers {
   /** The same as the driver says it, also of what this library has page-locked. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
+      Device device = stream.on();
       long type =
-          stream
-              .on()
-              .context()
-              .memory()
-              .pointerGetAttribute(stream.on().id(), PointerAttribute.MEMORY_TYPE, host.address());
+          device.ask(driver ->
+              driver
+                  .memory()
+                  .pointerGetAttribute(device.id(), PointerAttribute.MEMORY_TYPE, host.address()));
       return type == MemoryType.HOST;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {

@@ -32,6 +32,9 @@ final class Cell {
 
   private static final int FAR = 4_000;
 
+  /** More than any operation makes. */
+  private static final int MOST_CALLS = 100;
+
   final Operation operation;
   final Closer closer;
   final Outcomes outcomes = new Outcomes();
@@ -54,10 +57,47 @@ final class Cell {
     } else {
       endOther(driver, rounds, isLate);
     }
+    check(driver);
+  }
+
+  private void check(CountedDriver driver) {
     driver.misused().forEach(outcomes::fail);
     if (!driver.live().isEmpty()) {
       outcomes.left(driver.live().toString());
     }
+  }
+
+  /**
+   * Stops the operation before each of its calls while the closer runs, and the closer before each
+   * of its calls while the operation runs, on a driver that nobody else uses meanwhile.
+   */
+  void step(CudaDriver base) throws Exception {
+    CountedDriver driver = new CountedDriver(base);
+    for (boolean stopsCloser : new boolean[] {false, true}) {
+      boolean goesOn = true;
+      try (Cuda cuda = open(driver)) {
+        for (int call = 0; goesOn && call < MOST_CALLS && outcomes.passed(); call++) {
+          Cuda used = closer == Closer.CUDA ? open(driver) : cuda;
+          goesOn = step(driver, new Stage(used, driver.theirs(), false), stopsCloser, call);
+          if (closer == Closer.CUDA) {
+            used.close();
+          }
+        }
+      }
+    }
+    check(driver);
+  }
+
+  private boolean step(CountedDriver driver, Stage stage, boolean stopsCloser, int call)
+      throws Exception {
+    Runnable prepared = operation.prepare().apply(stage);
+    AutoCloseable end = stage.end(closer);
+    Runnable body = () -> outcomes.run(prepared);
+    Runnable ending = () -> outcomes.runEnd(end);
+    boolean wasThere =
+        stopsCloser ? Step.run(driver, call, ending, body) : Step.run(driver, call, body, ending);
+    stage.close();
+    return wasThere;
   }
 
   private void endCuda(CountedDriver driver, int rounds, BooleanSupplier isLate) throws Exception {

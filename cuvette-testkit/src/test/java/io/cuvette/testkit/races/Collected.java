@@ -87,7 +87,7 @@ final class Collected {
         threads.add(thread(cell, prepared(cell, cuda), group));
       }
     }
-    driver.hold(group);
+    driver.stopAt(group);
     threads.forEach(Thread::start);
     if (!group.awaitAll(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
       fail("threads neither call the driver nor end: " + group.missing());

@@ -13,8 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what a driver has given and not got back, and keeps threads of a group inside their next
- * call. A Cuda over it ends its part alone: the driver goes on for the next. Thread-safe.
+ * Counts what a driver has given and not got back, and keeps threads inside a call. A Cuda over it
+ * ends its part alone: the driver goes on for the next. Thread-safe.
  */
 final class CountedDriver {
   private static final Map<String, String> GIVES =
@@ -46,7 +46,7 @@ final class CountedDriver {
   private final Map<String, AtomicInteger> live = new ConcurrentHashMap<>();
   private final Set<Object> ofGraphs = ConcurrentHashMap.newKeySet();
   private final UsedHandles handles = new UsedHandles();
-  private volatile @Nullable Held held;
+  private volatile Stop stop = () -> {};
 
   CountedDriver(CudaDriver delegate) {
     this.delegate = delegate;
@@ -60,6 +60,7 @@ final class CountedDriver {
         closed.set(true);
         return null;
       }
+      stop.beforeCall();
       if (closed.get() && DriverProxy.isCall(method)) {
         throw new AssertionError("after the end of the Cuda: " + method.getName());
       }
@@ -88,16 +89,12 @@ final class CountedDriver {
     return handles.findings();
   }
 
-  /** From now on threads of a group stop at their next call. */
-  void hold(Held group) {
-    held = group;
+  /** From now on calls stop where that says so. */
+  void stopAt(Stop place) {
+    stop = place;
   }
 
   private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
-    Held group = held;
-    if (group != null) {
-      group.stop();
-    }
     boolean isNode = isAllocationNode(method, arguments);
     Object result =
         handles.call(method, arguments, () -> DriverProxy.forward(delegate, method, arguments));

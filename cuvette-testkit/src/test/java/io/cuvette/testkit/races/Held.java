@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** Threads that stop once inside the driver, until all of them are there or done. Thread-safe. */
-final class Held {
+final class Held implements Stop {
   private final Set<Thread> expected = ConcurrentHashMap.newKeySet();
   private final CountDownLatch arrived;
   private final CountDownLatch released = new CountDownLatch(1);
@@ -23,7 +23,8 @@ final class Held {
   }
 
   /** Stops the current thread if it is one of the group and did not stop before. */
-  void stop() throws InterruptedException {
+  @Override
+  public void beforeCall() throws InterruptedException {
     if (expected.remove(Thread.currentThread())) {
       arrived.countDown();
       released.await();

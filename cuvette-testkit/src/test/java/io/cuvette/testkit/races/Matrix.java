@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.ObjIntConsumer;
 import java.util.regex.Pattern;
 
 /** All operations beside all closers that can end something they use. */
@@ -93,18 +94,39 @@ final class Matrix {
     return TimeUnit.NANOSECONDS.toSeconds(nanos);
   }
 
+  /** Runs all cells but the collector's, each stopped before each call of either side. */
+  void step() throws Exception {
+    try (CudaDriver base = openDriver(device);
+        Cuda _ = Cell.open(new CountedDriver(base))) {
+      // who is stopped takes no processor
+      forEach(
+          Runtime.getRuntime().availableProcessors() + 1,
+          (cell, _) -> run(cell, driver -> cell.step(driver)));
+    }
+  }
+
   private void race(int rounds, Share time) throws Exception {
+    int count = Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
+    forEach(
+        count,
+        (cell, left) -> {
+          BooleanSupplier isLate = time.of(1 + (double) left / count);
+          run(cell, driver -> cell.run(driver, rounds, isLate));
+        });
+  }
+
+  /** Gives each cell but the collector's, and how many are left, to one of some threads. */
+  private void forEach(int count, ObjIntConsumer<Cell> task) throws Exception {
     Queue<Cell> left = new ConcurrentLinkedQueue<>(cells);
     left.removeIf(cell -> cell.closer == Closer.COLLECTOR);
     List<Thread> workers = new ArrayList<>();
-    int count = Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
     for (int i = 0; i < count; i++) {
       workers.add(
           Thread.ofPlatform()
               .daemon()
               .start(() -> {
                 for (Cell cell = left.poll(); cell != null; cell = left.poll()) {
-                  run(cell, rounds, time.of(1 + (double) left.size() / count));
+                  task.accept(cell, left.size());
                 }
               }));
     }
@@ -123,15 +145,21 @@ final class Matrix {
     return cells.stream().filter(cell -> !cell.outcomes.passed()).toList();
   }
 
-  private void run(Cell cell, int rounds, BooleanSupplier isLate) {
+  private void run(Cell cell, Rounds rounds) {
     Thread.currentThread().setName(cell.toString());
     long start = System.nanoTime();
     try (CudaDriver driver = openDriver(device)) {
-      cell.run(driver, rounds, isLate);
+      rounds.run(driver);
     } catch (Throwable e) { // what a cell throws outside its rounds fails it
       cell.outcomes.fail(e);
     }
     tell(cell, start);
+  }
+
+  /** What a cell does with a driver. */
+  @FunctionalInterface
+  private interface Rounds {
+    void run(CudaDriver driver) throws Exception;
   }
 
   private void collect(int rounds, Share time) throws Exception {

@@ -45,6 +45,15 @@ class RaceMatrixTest {
     assertThat(matrix.failed()).as(() -> text(matrix.failed())).isEmpty();
   }
 
+  /** No chance in it: what one side does inside the other's calls, before each of them. */
+  @Test
+  void stoppedBeforeEachCall() throws Exception {
+    assumeTrue(!System.getProperty("cuvette.device", "sim").equals("gpu"), "simulator alone");
+    Matrix matrix = Matrix.of("sim:devices=2");
+    matrix.step();
+    assertThat(matrix.failed()).as(() -> text(matrix.failed())).isEmpty();
+  }
+
   @Test
   void onTheGpu() throws Exception {
     boolean found =
