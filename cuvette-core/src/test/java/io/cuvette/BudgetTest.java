@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.pool.Budget;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -128,5 +129,13 @@ class BudgetTest {
     held.freed(400);
     waiting.join();
     assertThat(seen).hasValue(500L);
+  }
+
+  /** Of what moves, a part may be left over; nothing is being freed yet. */
+  @Test
+  void memoryThatMoves_isWaitedForFirst() {
+    AtomicInteger looks = new AtomicInteger();
+    held.awaitRoom(2000, () -> looks.incrementAndGet() == 3);
+    assertThat(looks).hasValue(3);
   }
 }

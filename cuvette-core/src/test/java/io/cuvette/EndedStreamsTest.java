@@ -7,6 +7,7 @@ import io.cuvette.instrument.TracingDriver;
 import io.cuvette.internal.fence.EndedStreams;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.ref.WeakReference;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -72,5 +73,29 @@ class EndedStreamsTest {
     cuda.device(1).synchronize();
     assertThat(driver.waits()).isEqualTo(3);
     streams.forEach(driver::finish);
+  }
+
+  @Test
+  void waitForAStream_looksAtAllThatAreDone() {
+    List<CudaStream> streams = closedWhileBusy(30, 0);
+    streams.forEach(driver::finish);
+    cuda.device(0).nullStream().synchronize();
+    assertThat(driver.liveEvents()).isZero();
+  }
+
+  /** A program makes and closes any number of them. */
+  @Test
+  void closedStream_isForgotten() {
+    WeakReference<?> left = madeAndClosed();
+    for (int i = 0; i < 20 && left.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(left.get()).isNull();
+  }
+
+  private WeakReference<?> madeAndClosed() {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      return new WeakReference<>(stream.state);
+    }
   }
 }

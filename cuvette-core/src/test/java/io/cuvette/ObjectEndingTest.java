@@ -2,10 +2,12 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.session.ObjectEnding;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -61,5 +63,40 @@ class ObjectEndingTest {
       assertThat(seen.isForgotten()).isTrue();
       assertThat(unseen.isForgotten()).isFalse();
     }
+  }
+
+  @Test
+  void whatIsClosed_isNotForgotten() {
+    ObjectEnding closed = new ObjectEnding(new Object(), cuda.session(), _ -> {});
+    closed.close();
+    assertThat(closed.refersTo(null)).isTrue();
+    assertThat(closed.isForgotten()).isFalse();
+  }
+
+  /** It comes back with the thing released, if the others need a moment only. */
+  @Test
+  void whoCloses_waitsForOthers_andReleasesItself() throws InterruptedException {
+    boolean byItself = false;
+    for (int i = 0; i < 20 && !byItself; i++) { // a machine may take longer than it waits
+      byItself = releasesItself();
+    }
+    assertThat(byItself).isTrue();
+  }
+
+  private boolean releasesItself() throws InterruptedException {
+    AtomicReference<Thread> released = new AtomicReference<>();
+    ObjectEnding held =
+        new ObjectEnding(
+            new Object(), cuda.session(), _ -> released.set(Thread.currentThread()), null);
+    held.hold();
+    Thread closing = Thread.ofPlatform().start(held::close);
+    Await.until(() -> held.ended() && isWaitingOrOver(closing));
+    held.unhold();
+    closing.join();
+    return closing.equals(released.get());
+  }
+
+  private static boolean isWaitingOrOver(Thread thread) {
+    return thread.getState() == Thread.State.TIMED_WAITING || !thread.isAlive();
   }
 }

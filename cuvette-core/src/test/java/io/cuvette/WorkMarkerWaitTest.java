@@ -7,10 +7,12 @@ import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.internal.fence.WorkMarker;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -51,6 +53,20 @@ class WorkMarkerWaitTest {
     Thread.startVirtualThread(goOn::countDown);
     assertThat(done.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).as("all are done").isTrue();
     cuda.close();
+  }
+
+  /** Else what that thread used never comes back, for nobody else may ask its stream. */
+  @Test
+  void workOfTheOwnStreamOfAnotherThread_isMarkedInTheNullStream() throws Exception {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      AtomicReference<DriverStream> own = new AtomicReference<>();
+      Thread.ofPlatform().start(() -> own.set(cuda.device(0).perThreadStream().state)).join();
+      WorkMarker marker = WorkMarker.of(own.get());
+      marker.record();
+      assertThat(marker.isRecorded()).isTrue();
+      marker.await();
+      assertThat(marker.isDone()).isTrue();
+    }
   }
 
   /** Holds waits for events until they may go on. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CaptureMode;
 import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
@@ -19,6 +20,7 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingTransfers;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.Graph;
@@ -116,6 +118,35 @@ class CaptureEndsTest {
     assertThat(cuda.driver().captures().streamIsCapturing(0, handle)).isNotZero();
     cuda.driver().graphs().graphDestroy(cuda.driver().captures().streamEndCapture(0, handle));
     cuda.driver().streams().streamDestroy(0, handle);
+  }
+
+  /** What it took is known by the stream alone then. */
+  @CudaTest
+  void memoryOfACaptureThatOthersEnd_comesBackWithTheEndOfItsStream(Cuda cuda, MemoryPool pool) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CudaDriver others = cuda.driver();
+    stream.beginCapture(CaptureOptions.DEFAULTS.withMode(CaptureMode.RELAXED));
+    pool.allocate(BYTES, stream).close();
+    long graph = others.captures().streamEndCapture(0, stream.handle());
+    others.graphs().graphDestroy(graph);
+    stream.close();
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** Nobody but the thread that began the capture can end it, and with it the stream. */
+  @Test
+  void streamThatAnotherThreadCloses_isGoneWhenItsCaptureIsEnded() throws Exception {
+    try (ScriptedDriver script = new ScriptedDriver();
+        Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      stream.beginCapture(CaptureOptions.DEFAULTS.withMode(CaptureMode.THREAD_LOCAL));
+      Thread.ofPlatform().start(stream::close).join();
+      assertThat(script.count("streamDestroy")).isZero();
+      assertThatThrownBy(stream::endCapture)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageEndingWith("is closed");
+      assertThat(script.count("streamDestroy")).isOne();
+    }
   }
 
   /** As with a GPU, which knows addresses alone, nobody else keeps the segment. */

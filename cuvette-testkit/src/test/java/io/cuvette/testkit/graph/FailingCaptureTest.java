@@ -10,6 +10,7 @@ import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
@@ -19,6 +20,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.support.Bytes;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -179,5 +181,38 @@ class FailingCaptureTest {
     fails(Failure.END, () -> stream.capture(() -> buffer.fill((byte) 4, stream)).close());
 
     checkUsable();
+  }
+
+  @Test
+  void bodyThatFails_whoseCaptureDoesNotEnd_saysBoth_andTheCaptureCanBeEnded() {
+    IllegalStateException own = new IllegalStateException("of the body");
+    assertThatThrownBy(() ->
+            stream.capture(() -> {
+              next = Failure.END;
+              throw own;
+            }))
+        .isSameAs(own);
+
+    assertThat(own.getSuppressed())
+        .singleElement()
+        .asInstanceOf(InstanceOfAssertFactories.THROWABLE)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("goes on in another capture or thread");
+    assertThat(stream.isCapturing()).isTrue();
+    stream.endCapture().close();
+    checkUsable();
+  }
+
+  @Test
+  void memoryOfACapture_whoseEndFailsLate_comesBack() {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      begin();
+      pool.allocate(BYTES, stream).close();
+      fails(Failure.END_AFTER, stream::endCapture);
+
+      cuda.leaksFound();
+      assertThat(pool.stats().pendingBytes() + pool.stats().graphBytes()).isZero();
+      checkUsable();
+    }
   }
 }
