@@ -3,7 +3,14 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.devicepool.DevicePool;
+import io.cuvette.internal.devicepool.DeviceShortage;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
+import io.cuvette.internal.streamcache.BlockCache;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Request;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.TimeUnit;
@@ -39,10 +46,13 @@ class ForgottenPoolsTest {
   void forgottenPool_isKnownUntilItIsTakenBack() throws InterruptedException {
     MemoryPool open = new MemoryPool(cuda);
     assertThat(cuda.engine().hasForgottenPools()).isFalse();
+    DeviceShortage shortage = shortage(open);
+    assertThat(shortage.hasForgotten()).isFalse();
     for (Supplier<?> make :
         new Supplier<?>[] {() -> new MemoryPool(cuda), () -> new PinnedMemoryPool(cuda)}) {
       forget(make);
       assertThat(cuda.engine().hasForgottenPools()).isTrue();
+      assertThat(shortage.hasForgotten()).as("memory of others is waited for").isTrue();
       boolean isTakenBack =
           Await.until(
               () -> cuda.leaksFound() >= 0 && !cuda.engine().hasForgottenPools(),
@@ -66,5 +76,15 @@ class ForgottenPoolsTest {
     assertThat(isTakenBack).isTrue();
     assertThat(memory.hasForgotten()).isFalse();
     used.close();
+  }
+
+  /** What a pool does for an allocation that it has no memory for. */
+  private DeviceShortage shortage(MemoryPool pool) {
+    try (Buffer one = pool.allocate(512)) {
+      BlockCache cache = ((CachedBlock) ((BufferBase) one).block()).arena;
+      OpenStream stream = cuda.currentStream().core();
+      return new DeviceShortage(
+          (DevicePool) cache.of, new Request(cache, 512, 512, stream, new Refusals()));
+    }
   }
 }

@@ -2,9 +2,12 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.lifetime.ForeignUsers;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -31,5 +34,41 @@ class LoansTest {
       assertThat(part.block().lenders()).isZero();
       assertThat(part.block().holds()).isZero();
     }
+  }
+
+  /** Whoever frees what is cached finds what was given back before that. */
+  @Test
+  @Timeout(60)
+  void memoryThatForeignCodeIsGivingBack_isAwaitedByWhoFreesWhatIsCached() throws Exception {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        MemoryPool pool = new MemoryPool(cuda)) {
+      long left = BYTES;
+      for (int i = 0; i < 20 && left > 0; i++) { // a machine may take longer than it waits
+        left = heldAfterAReturn(cuda, pool);
+      }
+      assertThat(left).isZero();
+    }
+  }
+
+  private static long heldAfterAReturn(Cuda cuda, MemoryPool pool) throws InterruptedException {
+    ForeignUsers users = cuda.session().foreignUsers();
+    Buffer out = pool.allocate(BYTES);
+    users.enter();
+    users.beginReturn();
+    AtomicBoolean isOver = new AtomicBoolean();
+    Thread freeing = Thread.currentThread();
+    Thread returning =
+        Thread.ofPlatform()
+            .start(() -> {
+              Await.until(
+                  () -> freeing.getState() == Thread.State.TIMED_WAITING || isOver.get());
+              out.close();
+              users.leaveReturned();
+            });
+    pool.freeAllBlocks();
+    isOver.set(true);
+    long left = pool.totalBytes();
+    returning.join();
+    return left;
   }
 }

@@ -11,8 +11,11 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphMemory;
 import io.cuvette.MemoryPool;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
@@ -134,6 +137,53 @@ class GraphMemoryTest {
       assertThat(Bytes.areAll(result, 8)).isTrue();
       assertThat(Bytes.areAll(otherResult, 7)).isTrue();
     }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** No event marks the first launch then, and the second has the same memory. */
+  @CudaTest(simulatedOnly = true)
+  void launchThatACaptureKeepsFromBeingMarked_isWaitedForByTheNext(
+      Cuda cuda,
+      ScriptedDriver script,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    try (Buffer result = pool.allocate(ITEM, stream);
+        GraphMemory memory = cuda.device(0).createGraphMemory();
+        CudaGraph graph =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 8, pool, result);
+        CudaGraphExec executable = graph.instantiate();
+        CudaGraphExec next = graph.instantiate()) {
+      script.note("graphLaunch", "eventSynchronize");
+      script.fail("eventRecord", CudaStatus.STREAM_CAPTURE_UNSUPPORTED, 1);
+      executable.launch(stream);
+      next.launch(other);
+      assertThat(script.takeNotes())
+          .containsExactly("graphLaunch", "eventSynchronize", "graphLaunch");
+      other.synchronize();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** Nothing that was captured used it, but a launch or its stream may. */
+  @CudaTest
+  void memoryThatACaptureTook_andItsStreamUsesLater_isNotTakenByTheNextBeforeThat(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    List<Buffer> taken = new ArrayList<>();
+    try (GraphMemory memory = cuda.device(0).createGraphMemory()) {
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      CudaGraph graph = stream.capture(options, () -> taken.add(pool.allocate(ITEM, stream)));
+      try (Gate _ = Gate.on(stream)) {
+        taken.getFirst().fill((byte) 1, stream);
+        taken.getFirst().close();
+        CudaGraph next = stream.capture(options, () -> taken.add(pool.allocate(ITEM, stream)));
+        assertThat(taken.getLast().address()).isNotEqualTo(taken.getFirst().address());
+        taken.getLast().close();
+        next.close();
+      }
+      graph.close();
+    }
+    stream.synchronize();
     Graph.awaitGone(pool, stream);
   }
 

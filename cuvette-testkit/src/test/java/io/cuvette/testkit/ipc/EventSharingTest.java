@@ -3,13 +3,17 @@ package io.cuvette.testkit.ipc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.ScriptedDriver;
 import org.junit.jupiter.api.Test;
 
 /** Events from one process to another. */
@@ -106,5 +110,23 @@ class EventSharingTest extends TwoProcesses {
     there().importEvent(ours.descriptor());
     there().importEvent(ours.descriptor()).close();
     // nothingIsLeft() counts
+  }
+
+  /** Memory that is short says nothing about the event. */
+  @Test
+  void importWithoutMemory_isNotExplainedByTheEvent() {
+    try (ScriptedDriver script = new ScriptedDriver();
+        Cuda importing = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaEvent ours = here().createEvent(SHARED)) {
+      for (CudaStatus status :
+          new CudaStatus[] {CudaStatus.OUT_OF_MEMORY, CudaStatus.OPERATING_SYSTEM}) {
+        script.fail("ipcOpenEventHandle", status, 1);
+        assertThatThrownBy(() -> importing.device(0).importEvent(ours.descriptor()))
+            .isInstanceOfSatisfying(
+                CudaException.class, e -> assertThat(e.status()).isEqualTo(status))
+            .message()
+            .doesNotContain("the event's process");
+      }
+    }
   }
 }

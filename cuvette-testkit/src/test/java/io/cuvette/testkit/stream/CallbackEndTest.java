@@ -16,7 +16,9 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -143,6 +145,25 @@ class CallbackEndTest {
       stream.synchronize();
       assertThat(right.get()).isEqualTo(20);
     }
+  }
+
+  /** Else each such call would take a word of page-locked memory for good. */
+  @CudaTest
+  void wordOfACallbackThatFailed_isTheNextOnes(ScriptedDriver driver, CudaStream stream)
+      throws Exception {
+    Set<Long> words = new HashSet<>();
+    driver.answer(
+        "streamWaitValue32",
+        call -> {
+          words.add(call.number("address"));
+          throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "on purpose");
+        });
+    for (int i = 0; i < 3; i++) {
+      assertThatThrownBy(() -> stream.addCallback(() -> {})).isInstanceOf(CudaException.class);
+    }
+    assertThat(words).hasSize(1);
+    driver.unscript("streamWaitValue32");
+    await(stream.addCallback(() -> {}));
   }
 
   @CudaTest

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -8,8 +9,10 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -207,5 +210,21 @@ class CallbackOrderTest {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** Queued beside the stream, it would run before the work that it is to come after. */
+  @CudaTest(simulatedOnly = true)
+  void callbackWhoseStreamCannotBeMarked_becauseOfACapture_isRefused(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    long _ = stream.handle(); // others may capture it
+    AtomicInteger ran = new AtomicInteger();
+    driver.fail("eventRecord", CudaStatus.STREAM_CAPTURE_UNSUPPORTED, 1);
+    assertThatThrownBy(() -> stream.addCallback(ran::incrementAndGet))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("addCallback")
+        .hasMessageContaining("is capturing a graph");
+    assertThat(ran).hasValue(0);
+    stream.addCallback(ran::incrementAndGet).join();
+    assertThat(ran).hasValue(1);
   }
 }
