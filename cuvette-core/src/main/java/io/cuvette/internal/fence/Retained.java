@@ -9,7 +9,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -124,15 +123,16 @@ public final class Retained {
     other.changing().forEach(this::keep);
   }
 
-  /** Has a capture keep what this does, which the caller keeps from its end. */
+  /**
+   * Has a capture keep what this does, which the caller keeps from its end. For a copy: no node of
+   * it has changed.
+   */
   public void keepIn(Capture capture) {
-    Consumer<Retainable> keep =
-        one -> {
-          one.retain();
-          capture.hold(one);
-        };
-    all.forEach(keep);
-    changing().forEach(keep);
+    assert changing().isEmpty() : this;
+    for (Retainable one : all) {
+      one.retain();
+      capture.hold(one);
+    }
   }
 
   /** The end, also of the others if one fails. */

@@ -165,9 +165,9 @@ class GraphMemoryTest {
     Graph.awaitGone(pool, stream);
   }
 
-  /** Nothing that was captured used it, but a launch or its stream may. */
+  /** The next graph can be launched in another stream, beside that use. */
   @CudaTest
-  void memoryThatACaptureTook_andItsStreamUsesLater_isNotTakenByTheNextBeforeThat(
+  void memoryOfACapture_thatItsStreamUsesAfterwards_isNotTakenAtOnceByTheNextCapture(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
     List<Buffer> taken = new ArrayList<>();
     try (GraphMemory memory = cuda.device(0).createGraphMemory()) {
@@ -175,8 +175,13 @@ class GraphMemoryTest {
       CudaGraph graph = stream.capture(options, () -> taken.add(pool.allocate(ITEM, stream)));
       try (Gate _ = Gate.on(stream)) {
         taken.getFirst().fill((byte) 1, stream);
-        taken.getFirst().close();
-        CudaGraph next = stream.capture(options, () -> taken.add(pool.allocate(ITEM, stream)));
+        CudaGraph next =
+            stream.capture(
+                options,
+                () -> {
+                  taken.getFirst().close();
+                  taken.add(pool.allocate(ITEM, stream));
+                });
         assertThat(taken.getLast().address()).isNotEqualTo(taken.getFirst().address());
         taken.getLast().close();
         next.close();
