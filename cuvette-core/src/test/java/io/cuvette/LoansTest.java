@@ -60,8 +60,7 @@ class LoansTest {
     Thread returning =
         Thread.ofPlatform()
             .start(() -> {
-              Await.until(
-                  () -> freeing.getState() == Thread.State.TIMED_WAITING || isOver.get());
+              Await.until(() -> freeing.getState() == Thread.State.TIMED_WAITING || isOver.get());
               out.close();
               users.leaveReturned();
             });
