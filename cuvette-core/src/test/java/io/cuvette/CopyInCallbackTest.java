@@ -78,4 +78,21 @@ class CopyInCallbackTest {
     });
     assertThat(copies()).isZero();
   }
+
+  /** Not even of a buffer, whose segment may be closed as soon as the wait ends. */
+  @Test
+  void rowsThatAreWaitedFor_goThroughMemoryOfTheLibrary() {
+    try (PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
+      CopyBox box = CopyBox.of(BYTES / 4, 2).withSource(0, BYTES / 2).withTarget(0, BYTES / 2);
+      inCallback(() -> {
+        buffer.copyTo(pinned.segment(), box);
+        buffer.copyFrom(pinned.segment(), box);
+      });
+      String address = "address=" + pinned.address() + ",";
+      assertThat(calls)
+          .filteredOn(call -> call.startsWith("memcpy"))
+          .hasSize(2)
+          .noneMatch(call -> call.contains(address));
+    }
+  }
 }

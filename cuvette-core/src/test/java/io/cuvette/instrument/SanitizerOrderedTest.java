@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolProperties;
@@ -116,6 +117,19 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void plainFreeOfOrderedMemory_needsASynchronization() {
     long address = ordered();
+
+    driver.memory().memFree(0, address);
+
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+  }
+
+  /** The driver does not wait for the streams of such memory, whichever pool lends it. */
+  @Test
+  void plainFreeOfOrderedMemoryThatAPoolLent_needsASynchronization() {
+    long address = ordered();
+    BlockListener.Block block = new BlockListener.Block(1, address, 512);
+    driver.blockListener().blockAllocated(block, 0, one);
+    driver.blockListener().blockFreed(block);
 
     driver.memory().memFree(0, address);
 

@@ -101,6 +101,7 @@ class DeviceMemoryTest extends SimTestBase {
     assertFails(status, "this is MANAGED", () -> driver.memory().memFreeHost(0, managed.address()));
     driver.memory().memFree(0, address);
     assertFails(status, "this was freed", () -> driver.memory().memFree(0, address));
+    assertFails(status, "live memory)", () -> driver.memory().memFree(0, address + 512));
     driver.memory().memFreeHost(0, pinned.address());
     assertFails(status, "live memory", () -> driver.memory().memFreeHost(0, pinned.address()));
     driver.memory().memFree(0, managed.address());

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -152,6 +153,31 @@ class PoolsTest extends SimTestBase {
     driver.transfers().memsetD8Async(0, address, (byte) 1, KIB, stream);
     driver.ordered().memFreeAsync(0, address, stream);
     driver.streams().streamSynchronize(0, stream);
+    assertThat(free()).isEqualTo(64 * MIB);
+  }
+
+  @Test
+  void plainFreeOfTheLastMemoryOfADestroyedPool_givesThePoolBack() {
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, mine, stream);
+    driver.streams().streamSynchronize(0, stream);
+    driver.pools().memPoolDestroy(mine);
+    assertThat(free()).isLessThan(64 * MIB);
+    driver.memory().memFree(0, address);
+    assertThat(free()).isEqualTo(64 * MIB);
+  }
+
+  /** No call of the host comes between. */
+  @Test
+  void lastFreeInADestroyedPool_givesThePoolBackWhenItHappens() throws InterruptedException {
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, mine, stream);
+    driver.pools().memPoolDestroy(mine);
+    assertThat(free()).isLessThan(64 * MIB);
+    CountDownLatch reached = new CountDownLatch(1);
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().launchHostFunc(0, stream, reached::countDown);
+    reached.await();
     assertThat(free()).isEqualTo(64 * MIB);
   }
 

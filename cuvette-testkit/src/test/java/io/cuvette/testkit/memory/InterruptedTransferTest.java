@@ -274,6 +274,9 @@ class InterruptedTransferTest {
         each.copyTo(MemorySegment.ofArray(back));
         assertThat(Thread.interrupted()).isTrue();
         assertThat(back).isEqualTo(pattern);
+        Thread.currentThread().interrupt();
+        each.copyFrom(MemorySegment.ofArray(pattern), CopyBox.of(MIB, 2));
+        assertThat(Thread.interrupted()).isTrue();
         Arrays.fill(back, (byte) 0);
       }
     }
