@@ -159,4 +159,16 @@ class LayoutModelTest {
       }
     }
   }
+
+  /** Whoever copies between them takes the safe way then. */
+  @Test
+  void overlapThatTakesTooLongToDecide_countsAsOne() {
+    long[] sizes = {30, 30, 30, 30, 30};
+    Layout layout = Layout.strided(sizes, new long[] {1010, 1030, 1070, 1090, 1130}, 0);
+    Layout beside = Layout.strided(new long[] {2}, new long[] {10}, 0);
+    ElementType type = ElementType.INT32;
+    assertThat(Overlap.exists(layout, type, 0, beside, type, 4L * 50_005)).isTrue();
+    Layout small = Layout.strided(new long[] {30, 30}, new long[] {1010, 1030}, 0);
+    assertThat(Overlap.exists(small, type, 0, beside, type, 4L * 50_005)).isFalse();
+  }
 }

@@ -56,6 +56,17 @@ class FfmGraphCallsTest extends StubDriverTest {
             e -> assertThat(e.status()).isEqualTo(CudaStatus.GRAPH_EXEC_UPDATE_FAILURE));
   }
 
+  /** What a call before left in the same memory is no reason of this one. */
+  @Test
+  void updateThatFailsBeforeItHasAReason_isTheError() {
+    library.answer(0x99, 0);
+    graphs.graphInstantiateWithParams(1, 0xabc, 8, 0);
+    library.fail("cuGraphExecUpdate", 2);
+    assertThatThrownBy(() -> graphs.graphExecUpdate(1, 0x99, 0xabc))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+  }
+
   @Test
   void executables() {
     library.answer(9, 0);
