@@ -17,8 +17,7 @@ class SignalTest {
   private static final int ROUNDS = 5_000;
 
   private final MethodHandle raise =
-      NativeAccess.function(
-          "sem_post", FunctionDescriptor.of(Layouts.INT, Layouts.POINTER));
+      NativeAccess.function("sem_post", FunctionDescriptor.of(Layouts.INT, Layouts.POINTER));
 
   @Test
   void memoryOfASignalThatWasRaised_isUsedAgain() throws Throwable {
