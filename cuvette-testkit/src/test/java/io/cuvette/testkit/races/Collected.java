@@ -1,7 +1,11 @@
 package io.cuvette.testkit.races;
 
 import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.StreamCalls;
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -16,10 +20,8 @@ import java.util.stream.Stream;
  * thread.
  */
 final class Collected {
-  /**
-   * The code that runs must be compiled: before, the collector takes what lies in a frame as used.
-   */
-  private static final int WARM_UP = 250;
+  /** Classes are loaded and calls linked before the rounds. */
+  private static final int WARM_UP = 2;
 
   private static final int THREADS = 4_000;
 
@@ -78,6 +80,26 @@ final class Collected {
     }
   }
 
+  /**
+   * Checks that a call with the handle of a stream alone fails here: else nothing is collected
+   * while it is in use, and all cells pass for that.
+   */
+  static void checkCollects(CudaDriver base) throws Exception {
+    Operation forgets =
+        Operation.of(
+            "a stream's handle without the stream",
+            stage -> {
+              CudaStream stream = stage.stream();
+              StreamCalls calls = stage.cuda.driver().streams();
+              return () -> calls.streamQuery(0, stream.handle());
+            });
+    Cell cell = new Cell(forgets, Closer.COLLECTOR);
+    new Collected(List.of(cell), base).run(1, new Share(0, 0));
+    if (cell.outcomes.passed()) {
+      throw new AssertionError("%s: the collector does not find the stream".formatted(cell));
+    }
+  }
+
   /** Starts everything, collects while it is in the driver, and lets it go on. */
   private void hold(Cuda cuda, int rounds) throws InterruptedException {
     Held group = new Held(cells.size() * rounds);
@@ -92,7 +114,7 @@ final class Collected {
     if (!group.awaitAll(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
       fail("threads neither call the driver nor end: " + group.missing());
     }
-    System.gc();
+    collect();
     cuda.leaksFound();
     group.release();
     for (Thread thread : threads) {
@@ -100,6 +122,21 @@ final class Collected {
       if (thread.isAlive()) {
         fail("hangs: %s at %s".formatted(thread.getName(), List.of(thread.getStackTrace())));
         return;
+      }
+    }
+  }
+
+  /**
+   * Collects, and returns when all references that the collector cleared are in their queues: a
+   * thread of the JVM puts them there, those of one collection before those of the next.
+   */
+  private static void collect() throws InterruptedException {
+    for (int i = 0; i < 2; i++) {
+      ReferenceQueue<Object> queue = new ReferenceQueue<>();
+      WeakReference<Object> last = new WeakReference<>(new Object(), queue);
+      System.gc();
+      if (queue.remove(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS)) != last) {
+        throw new AssertionError("nothing is collected");
       }
     }
   }
@@ -123,7 +160,7 @@ final class Collected {
         .name(cell.toString())
         .unstarted(() -> {
           group.join();
-          cell.outcomes.run(once.getAndSet(null)); // nothing else knows what it uses
+          cell.outcomes.run(() -> once.getAndSet(null).run()); // no frame keeps what it uses
           group.leave();
         });
   }

@@ -166,6 +166,7 @@ final class Matrix {
     List<Cell> collected = cells.stream().filter(cell -> cell.closer == Closer.COLLECTOR).toList();
     if (!collected.isEmpty()) {
       try (CudaDriver driver = openDriver(device)) {
+        Collected.checkCollects(driver);
         new Collected(collected, driver).run(rounds, time);
       }
     }
