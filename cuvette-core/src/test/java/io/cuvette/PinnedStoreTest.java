@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.pinnedpool.PinnedChunk;
+import io.cuvette.internal.pinnedpool.PinnedPoolCore;
+import io.cuvette.internal.pinnedpool.PinnedShortage;
 import io.cuvette.internal.pinnedpool.PinnedStore;
 import io.cuvette.internal.pinnedpool.SizeClasses;
 import org.junit.jupiter.api.AfterEach;
@@ -91,5 +95,33 @@ class PinnedStoreTest {
     store.held().unreserve(BYTES);
     store.assertConsistent();
     assertThat(store.stats(new PendingFrees<>(_ -> {})).growths()).isZero();
+  }
+
+  /** Who waits goes on with that as long as others take what there is. */
+  @Test
+  void memoryThatIsFree_orOnItsWayToUpstream_mayDoForAShortage() {
+    PinnedAllocator upstream = cuda.directPinned();
+    PinnedPoolCore pool =
+        new PinnedPoolCore(
+            this,
+            cuda.engine().streams(),
+            new PinnedChunks(upstream, () -> upstream),
+            MemoryLimit.none(),
+            BufferKind.PINNED);
+    OpenStream stream = cuda.currentStream().core();
+    PinnedShortage shortage =
+        new PinnedShortage(pool, store, BYTES, CLASS, stream, new Refusals());
+    assertThat(shortage.mayHave()).isFalse();
+
+    assertThat(store.held().reserve(BYTES)).isTrue();
+    store.held().leaveForGood(BYTES);
+    assertThat(shortage.mayHave()).isTrue();
+    store.held().freed(BYTES);
+    assertThat(shortage.mayHave()).isFalse();
+
+    ((PinnedBuffer) pool.allocate(BYTES, stream)).close();
+    assertThat(shortage.mayHave()).isTrue();
+    assertThat(pool.release()).isEqualTo(BYTES);
+    assertThat(shortage.mayHave()).isFalse();
   }
 }
