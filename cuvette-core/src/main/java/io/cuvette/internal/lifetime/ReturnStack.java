@@ -14,6 +14,11 @@ public final class ReturnStack {
   /** 128 bytes or more away from anything else, which its owner writes. */
   private static final int TOP = 32;
 
+  /** The first push links what it calls, which needs Java heap; the first real one may have none. */
+  static {
+    new ReturnStack().push(new Nothing());
+  }
+
   private final @Nullable Ending[] cells = new Ending[2 * TOP + 1];
 
   public boolean isEmpty() {
@@ -31,5 +36,19 @@ public final class ReturnStack {
   /** Takes all out: the last that came, with the others as its {@code next}. */
   public @Nullable Ending takeAll() {
     return isEmpty() ? null : (Ending) CELL.getAndSet(cells, TOP, null);
+  }
+
+  private static final class Nothing extends Ending {
+    Nothing() {
+      super(ReturnStack.class, null, null);
+    }
+
+    @Override
+    public String describe() {
+      return "nothing";
+    }
+
+    @Override
+    public void release() {}
   }
 }

@@ -25,14 +25,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
  * Allocates and closes with a heap that is full but for a number of small pieces, from none to
  * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. Run in a process of
- * its own, with a small heap; with an argument for a caching pool alone, or for each allocation of
- * few steps.
+ * its own, with a small heap; with an argument for a caching pool alone, for what grows as memory
+ * comes back, or for each allocation of few steps.
  */
 final class FullHeapProgram {
   private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
@@ -57,6 +58,13 @@ final class FullHeapProgram {
   private static final int BLOCK = 4096;
   private static final int LARGE = 8192;
   private static final int LARGE_PAGES = 5 << 20;
+  private static final int SIZES = 6;
+  private static final long SIZE = 512 << 10;
+  private static final int SLABS = 3;
+  private static final long SLAB = 8 << 20;
+  private static final int SIZE_STEP = 64 << 10;
+  private static final int THREADS = 3;
+  private static final int ROUNDS = 2_000;
 
   private final HeaplessDriver driver =
       new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
@@ -78,6 +86,8 @@ final class FullHeapProgram {
   private final int ranges;
   private final int events = driver.liveEvents();
   private final int pools = driver.livePools();
+  private final List<Buffer> some = new ArrayList<>(SIZES);
+  private final List<Buffer> kept = new ArrayList<>(SIZES);
   private final List<byte[]> heap = new ArrayList<>(1 << 16);
 
   /** How many large arrays leave room for few small ones. */
@@ -95,6 +105,7 @@ final class FullHeapProgram {
     switch (args.length == 0 ? "all" : args[0]) {
       case "all" -> program.runAll();
       case "each" -> program.failEach();
+      case "growing" -> program.runGrowing();
       default -> program.check("pool", () -> program.pool.allocate(BLOCK, program.stream));
     }
     program.close();
@@ -149,6 +160,89 @@ final class FullHeapProgram {
           MemoryPool own = new MemoryPool(cuda);
           closeAfter(own::close, () -> own.allocate(BLOCK, stream).close());
         });
+  }
+
+  private void runGrowing() {
+    checkGrowing("blocks of many sizes", this::takeManySizes, () -> {});
+    checkGrowing("blocks that another thread closes", this::takeSlabs, this::closeElsewhere);
+  }
+
+  /** In a pool of its own each time: what it lists free blocks in has to grow for them. */
+  private void checkGrowing(String name, Consumer<MemoryPool> take, Runnable before) {
+    MemoryPool[] own = new MemoryPool[1];
+    checkStep(
+        name,
+        () -> {
+          own[0] = new MemoryPool(cuda);
+          take.accept(own[0]);
+          before.run();
+        },
+        () -> {
+          closeSome();
+          own[0].allocate(SLAB / 2, stream).close(); // which looks for what was closed
+        },
+        () -> {
+          closeSome();
+          until(name, () -> own[0].isClosed() || own[0].usedBytes() == 0);
+          own[0].close();
+        });
+  }
+
+  private void takeManySizes(MemoryPool from) {
+    for (int i = 1; i <= SIZES; i++) {
+      some.add(from.allocate(i * SIZE, stream));
+    }
+  }
+
+  /** From slabs of this thread, each of which has two blocks and a rest of another size. */
+  private void takeSlabs(MemoryPool from) {
+    from.allocate(SLABS * SLAB, stream).close();
+    meet(from);
+    for (int i = 1; i <= SLABS; i++) {
+      kept.add(from.allocate(SLAB / 2 - i * SIZE_STEP, stream));
+      some.add(from.allocate(SLAB / 2, stream));
+    }
+  }
+
+  /** So that threads have slabs of their own from now on. */
+  private void meet(MemoryPool in) {
+    onThreads(
+        THREADS,
+        () -> {
+          for (int i = 0; i < ROUNDS; i++) {
+            in.allocate(BLOCK, stream).close();
+          }
+        });
+  }
+
+  private void closeElsewhere() {
+    onThreads(
+        1,
+        () -> {
+          while (!some.isEmpty()) {
+            some.removeLast().close();
+          }
+        });
+    some.addAll(kept);
+    kept.clear();
+  }
+
+  private static void onThreads(int count, Runnable body) {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      threads.add(Thread.ofPlatform().start(body));
+    }
+    for (Thread thread : threads) {
+      while (thread.isAlive()) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private void closeSome() {
+    while (!some.isEmpty()) {
+      some.removeLast().close();
+    }
   }
 
   private void failEach() {

@@ -26,6 +26,12 @@ class FullHeapTest {
     run(LeakLevel.FULL, "pool");
   }
 
+  /** Where free blocks are listed grows with their sizes, which may be just when they come back. */
+  @Test
+  void blocksThatCannotBeListed_comeBackLater() throws Exception {
+    run(LeakLevel.COUNT, "growing");
+  }
+
   @Test
   void whicheverAllocationFails_nothingIsLost() throws Exception {
     run(LeakLevel.COUNT, "each");

@@ -29,7 +29,7 @@ import java.lang.foreign.MemorySegment;
 public final class HeaplessDriver extends ForwardingDriver {
   private static final int MOST = 1 << 8;
   private static final int SEGMENT = 8192;
-  private static final int SPACING = 1 << 24;
+  private static final int SPACING = 1 << 30;
 
   /** Made before there is no heap. */
   private static final CudaException NOT_VALID =
