@@ -109,8 +109,7 @@ class PinnedStoreTest {
             MemoryLimit.none(),
             BufferKind.PINNED);
     OpenStream stream = cuda.currentStream().core();
-    PinnedShortage shortage =
-        new PinnedShortage(pool, store, BYTES, CLASS, stream, new Refusals());
+    PinnedShortage shortage = new PinnedShortage(pool, store, BYTES, CLASS, stream, new Refusals());
     assertThat(shortage.mayHave()).isFalse();
 
     assertThat(store.held().reserve(BYTES)).isTrue();

@@ -14,8 +14,8 @@ public final class ReturnStack {
   /** 128 bytes or more away from anything else, which its owner writes. */
   private static final int TOP = 32;
 
-  /** The first push links what it calls, which needs Java heap; the first real one may have none. */
   static {
+    // The first push links what it calls, which needs Java heap: there may be none at a real one.
     new ReturnStack().push(new Nothing());
   }
 
