@@ -13,6 +13,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.ManagedBuffer;
@@ -68,6 +69,12 @@ final class Crowd {
   final Bag<CudaGraph> graphs = new Bag<>(6);
   final Bag<CudaGraphExec> executables = new Bag<>(10);
   final Bag<MemoryResource> pools = new Bag<>(2);
+
+  /** What another process shares: a pool as it is mapped here, and memory. */
+  final Bag<DeviceMemoryResource> mapped = new Bag<>(2);
+
+  final Bag<Exchanged> exchanged = new Bag<>(8);
+  final Peer peer = new Peer();
 
   /** Completions that may fail, for what they are about may be closed or cancelled. */
   final Queue<CompletableFuture<?>> futures = new ConcurrentLinkedQueue<>();
@@ -237,6 +244,13 @@ final class Crowd {
     for (AutoCloseable one : all) {
       one.close();
     }
+    for (Exchanged one : exchanged.takeAll()) {
+      one.close(this);
+    }
+    for (DeviceMemoryResource pool : mapped.takeAll()) {
+      pool.close();
+    }
+    peer.close();
   }
 
   private void assertNothingLent() {

@@ -36,6 +36,7 @@ class CrowdTest {
             SharedSteps.all(),
             HandleSteps.calm(),
             HandleSteps.wild(),
+            ExchangeSteps.all(),
             GraphSteps.all()));
   }
 
