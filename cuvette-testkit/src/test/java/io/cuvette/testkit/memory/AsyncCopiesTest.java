@@ -8,8 +8,11 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
@@ -32,6 +35,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -410,5 +414,36 @@ class AsyncCopiesTest {
     for (CompletableFuture<Void> copy : copies) {
       get(copy);
     }
+  }
+
+  /** It goes through chunks, and nothing reads or writes it when the call has returned. */
+  @Test
+  void memoryThatAnotherCudaHasPageLocked_isNotHeldUntilTheCompletion() throws Exception {
+    List<Runnable> later = new ArrayList<>();
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+        ScriptedDriver script = new ScriptedDriver();
+        Cuda first = Cuda.open(options(driver));
+        Cuda cuda = Cuda.open(options(driver).withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(BYTES, stream)) {
+      Arena arena = Arena.ofShared();
+      CompletableFuture<Void> done;
+      MemorySegment host = arena.allocate(BYTES).fill((byte) 7);
+      try (PinnedBuffer _ = first.registerHost(host)) {
+        script.answer(
+            "launchHostFunc", call -> later.add(call.argument("function", Runnable.class)));
+        done = buffer.copyFromAsync(host, stream);
+        script.unscript("launchHostFunc");
+      }
+      arena.close();
+      assertThat(done).isNotDone();
+      later.forEach(Runnable::run);
+      get(done);
+      assertThat(Bytes.areAll(buffer, 7)).isTrue();
+    }
+  }
+
+  private static CudaOptions options(SimulatedDriver driver) {
+    return CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver));
   }
 }
