@@ -41,6 +41,16 @@ class BudgetTest {
   }
 
   @Test
+  void sizeThatALongCannotAddToWhatIsHeld_isBeyondTheLimit() {
+    Budget unlimited = new Budget(Long.MAX_VALUE);
+    assertThat(unlimited.reserve(1)).isTrue();
+    assertThat(unlimited.reserve(Long.MAX_VALUE)).isFalse();
+    assertThat(unlimited.held()).isEqualTo(1);
+    assertThat(unlimited.reserve(Long.MAX_VALUE - 1)).isTrue();
+    assertThat(unlimited.room()).isZero();
+  }
+
+  @Test
   void wayOfAChunk_isCountedOnceEverywhere() {
     assertThat(held.reserve(512)).isTrue();
     check(0, 0);

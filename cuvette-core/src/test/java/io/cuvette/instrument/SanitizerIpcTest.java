@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
 /** What other processes share, as the sanitizer sees it. */
@@ -101,6 +104,34 @@ class SanitizerIpcTest extends SanitizerTestBase {
     driver.transfers().memsetD8Async(0, address + 1, (byte) 1, 1024, one);
 
     assertOnly(Misuse.OUT_OF_BOUNDS);
+  }
+
+  @Test
+  void importOfAnotherSize_takesThePlaceOfWhatWasAtItsAddress() {
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    long address = driver.sharing().memPoolImportPointer(pool, HANDLE);
+    write(address, one);
+    assertSilent();
+    tiny.openAgain(address);
+    tiny.importOf(512);
+    assertThat(driver.sharing().memPoolImportPointer(pool, HANDLE)).isEqualTo(address);
+
+    write(address, one);
+
+    assertOnly(Misuse.OUT_OF_BOUNDS);
+  }
+
+  @Test
+  void importedMemory_mayBeWrittenByOthers_whileWorkOfThisProcessReadsIt() {
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    long address = driver.sharing().memPoolImportPointer(pool, HANDLE);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment view = driver.memory().hostView(0, address, 1024, arena);
+      driver.transfers().memcpyAsync(0, memory(), address, 1024, one);
+      view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3); // by whom the sanitizer cannot know
+      driver.streams().streamSynchronize(0, one);
+    }
+    assertSilent();
   }
 
   @Test

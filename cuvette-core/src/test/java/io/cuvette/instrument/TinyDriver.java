@@ -31,6 +31,7 @@ final class TinyDriver {
   private final Queue<Long> again = new ConcurrentLinkedQueue<>();
   private final Set<Object> openedTwice = ConcurrentHashMap.newKeySet();
   private volatile String refused = "nothing";
+  private volatile long importedBytes = 1024;
   private final Map<Long, String> live = new ConcurrentHashMap<>();
 
   TinyDriver() {
@@ -40,6 +41,11 @@ final class TinyDriver {
   /** What was made and not freed, by address or handle. */
   Map<Long, String> live() {
     return new TreeMap<>(live);
+  }
+
+  /** How large is what imports give from now on; 1024 bytes at first. */
+  void importOf(long bytes) {
+    importedBytes = bytes;
   }
 
   /** The next import gives an address that is open already. */
@@ -71,7 +77,7 @@ final class TinyDriver {
           made(nextHandle.getAndIncrement(), "pool");
       case "memPoolImportPointer", "ipcOpenMemHandle" ->
           again.isEmpty() ? made(nextAddress.getAndAdd(8192), "memory") : again.remove();
-      case "pointerGetAttribute" -> 1024L;
+      case "pointerGetAttribute" -> importedBytes;
       case "ipcOpenEventHandle" -> made(nextHandle.getAndIncrement(), "event");
       case "ipcCloseMemHandle" ->
           openedTwice.remove(arguments[1]) ? null : free(method, arguments[1]);
