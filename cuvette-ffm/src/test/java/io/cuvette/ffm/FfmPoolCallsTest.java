@@ -15,6 +15,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls about pools reach their function with each argument and structure in place. */
 class FfmPoolCallsTest {
@@ -109,12 +111,13 @@ class FfmPoolCallsTest {
         "cuMemPoolSetAttribute@11020(9, 8, 0) in 0");
   }
 
-  @Test
-  void policyThatFitsNoInt_isInvalid() {
-    assertThatThrownBy(() -> driver.pools().memPoolSetAttribute(9, 2, 1L << 32))
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 3})
+  void policyThatFitsNoInt_isInvalid(int policy) {
+    assertThatThrownBy(() -> driver.pools().memPoolSetAttribute(9, policy, 1L << 32))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining(
-            "cuMemPoolSetAttribute(pool=0x9, attribute=2, value=4294967296):"
+            "cuMemPoolSetAttribute(pool=0x9, attribute=%d, value=4294967296):".formatted(policy)
                 + " CUDA_ERROR_INVALID_VALUE (1)");
     noted();
   }
