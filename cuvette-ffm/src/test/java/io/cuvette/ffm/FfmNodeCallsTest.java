@@ -197,6 +197,10 @@ class FfmNodeCallsTest extends StubDriverTest {
     assertThat(read(GraphNodeType.MEMCPY, 0))
         .isEqualTo(new GraphNodeParams.Other(GraphNodeType.MEMCPY));
     copy.set(number, 184, 1);
+    copy.set(number, 192, 2); // Depth
+    assertThat(read(GraphNodeType.MEMCPY, 0))
+        .isEqualTo(new GraphNodeParams.Other(GraphNodeType.MEMCPY));
+    copy.set(number, 192, 1);
     copy.set(JAVA_INT, 120, 3); // dstMemoryType array
     assertThat(read(GraphNodeType.MEMCPY, 0))
         .isEqualTo(new GraphNodeParams.Other(GraphNodeType.MEMCPY));

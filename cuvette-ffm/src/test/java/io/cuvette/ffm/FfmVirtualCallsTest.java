@@ -108,6 +108,13 @@ class FfmVirtualCallsTest {
   }
 
   @Test
+  void properties_areReadWithNodesOfTheHostAsTheyAre() {
+    library.answer(MemLocationType.HOST_NUMA, 1);
+    assertThat(calls.memGetAllocationPropertiesFromHandle(BIG))
+        .isEqualTo(new AllocationProperties(1, MemLocationType.HOST_NUMA, 1));
+  }
+
+  @Test
   void memory_isExportedAndImportedByADescriptorInPlaceOfAPointer() {
     library.answer(-1L << 32 | 77, -1);
     assertThat(calls.memExportToShareableHandle(BIG)).isEqualTo(77);
