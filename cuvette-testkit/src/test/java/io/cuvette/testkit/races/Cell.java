@@ -76,13 +76,18 @@ final class Cell {
     for (boolean stopsCloser : new boolean[] {false, true}) {
       boolean goesOn = true;
       try (Cuda cuda = open(driver)) {
+        Map<String, Integer> before = Map.of();
         for (int call = 0; goesOn && call < MOST_CALLS && outcomes.passed(); call++) {
           Cuda used = closer == Closer.CUDA ? open(driver) : cuda;
           goesOn = step(driver, new Stage(used, driver.theirs(), false), stopsCloser, call);
           if (closer == Closer.CUDA) {
             used.close();
           }
+          if (call == 0) {
+            before = settled(cuda, driver);
+          }
         }
+        checkNotGrown(before, settled(cuda, driver));
       }
     }
     check(driver);
@@ -130,10 +135,14 @@ final class Cell {
         }
         done += stages.size();
       }
-      Map<String, Integer> after = settled(cuda, driver);
-      if (outcomes.passed() && grew(before, after)) {
-        outcomes.left("%s (before: %s)".formatted(after, before));
-      }
+      checkNotGrown(before, settled(cuda, driver));
+    }
+  }
+
+  /** Before the Cuda takes all back. */
+  private void checkNotGrown(Map<String, Integer> before, Map<String, Integer> after) {
+    if (outcomes.passed() && grew(before, after)) {
+      outcomes.left("%s (before: %s)".formatted(after, before));
     }
   }
 

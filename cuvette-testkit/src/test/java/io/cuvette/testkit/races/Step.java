@@ -8,8 +8,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * One thread that stops once, before one of its calls, and another that starts there and goes on as
- * far as it can meanwhile: to its end, or until it waits for the first. The order of the two does
- * not depend on time. Confined to the first thread.
+ * far as it can meanwhile: to its end, or until it waits for the first. Only a machine on which it
+ * gets no processor for long makes them meet elsewhere. Confined to the first thread.
  */
 final class Step implements Stop {
   private static final long PAUSE_NANOS = 20_000;
