@@ -2,8 +2,10 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.LiveBlocks;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -71,5 +73,47 @@ class LiveBlocksTest {
     assertThat(live.hasForgotten(0)).isFalse();
     assertThat(live.hasForgotten(1)).isTrue();
     assertThat(live.hasForgotten(2)).isFalse();
+  }
+
+  private static CachedBlock block(Buffer buffer) {
+    return (CachedBlock) ((BufferBase) buffer).block();
+  }
+
+  /** An elastic pool has small and large blocks apart. */
+  @Test
+  void forgottenBlockOfAPool_isSeen_whateverItsSize() {
+    try (ElasticMemoryPool elastic = new ElasticMemoryPool(cuda)) {
+      for (MemoryResource from : List.<MemoryResource>of(pool, elastic)) {
+        for (long bytes : new long[] {512, 8 << 20}) {
+          Buffer buffer = from.allocate(bytes, cuda.currentDevice().nullStream());
+          CachedBlock block = block(buffer);
+          DevicePool of = (DevicePool) block.arena.of;
+          assertThat(of.hasForgotten()).isFalse();
+          block.clear(); // as the collector does
+          assertThat(of.hasForgotten()).as("%d bytes of %s", bytes, from).isTrue();
+          buffer.close();
+          assertThat(of.hasForgotten()).isFalse();
+        }
+      }
+    }
+  }
+
+  /** A program can keep pools of a Cuda that has ended, and not what was in them. */
+  @Test
+  void poolOfAnEndedCuda_keepsNoBlocks() {
+    ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+    List<WeakReference<CachedBlock>> all = new ArrayList<>();
+    for (MemoryResource from : List.<MemoryResource>of(pool, elastic)) {
+      for (long bytes : new long[] {512, 8 << 20}) {
+        all.add(
+            new WeakReference<>(block(from.allocate(bytes, cuda.currentDevice().nullStream()))));
+      }
+    }
+    cuda.close();
+    for (int i = 0; i < 20 && !all.stream().allMatch(each -> each.refersTo(null)); i++) {
+      System.gc();
+    }
+    assertThat(all).allMatch(each -> each.refersTo(null));
+    assertThat(elastic.isClosed()).isTrue();
   }
 }

@@ -489,10 +489,7 @@ final class ElasticHeap {
       }
       spaces.assertValid();
       boolean _ =
-          held.assertConsistent(
-              spaces.mappedBytes(),
-              () -> moves.isNone() ? window.pieces.mappedBytes() : held.held(),
-              () -> true);
+          held.assertConsistent(spaces.mappedBytes(), window.pieces::mappedBytes, () -> true);
     } finally {
       lock.unlock();
     }

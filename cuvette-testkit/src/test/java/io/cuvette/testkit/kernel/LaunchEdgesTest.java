@@ -24,6 +24,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -141,6 +142,38 @@ class LaunchEdgesTest {
       refused(
           () -> stream.launch(kernel, all.withGrid(Dim3.of(resident + 1))),
           "cooperative launch of %d blocks (expected: <= %d".formatted(resident + 1, resident));
+    }
+  }
+
+  /** A driver refuses that for kernels whose code does not say so. */
+  @CudaTest
+  void clusterThatAKernelMustHave_isCheckedInEachDimension(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    assumeTrue(cuda.isSimulated(), "the code of a kernel says which cluster it must have");
+    CudaDevice device = stream.device();
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      script.answer("launchKernel", _ -> null);
+      kernel.setAttribute(KernelAttribute.REQUIRED_CLUSTER_WIDTH, 2, device);
+      kernel.setAttribute(KernelAttribute.REQUIRED_CLUSTER_HEIGHT, 1, device);
+      kernel.setAttribute(KernelAttribute.REQUIRED_CLUSTER_DEPTH, 4, device);
+      stream.launch(kernel, ONE.withCluster(Dim3.of(2, 1, 4)));
+      for (Dim3 other : List.of(Dim3.of(4, 1, 2), Dim3.of(2, 4, 1), Dim3.of(2, 2, 2))) {
+        refused(
+            () -> stream.launch(kernel, ONE.withCluster(other)),
+            "(expected: (2, 1, 4), for which kernel doNothing was compiled)");
+      }
+    }
+  }
+
+  @CudaTest
+  void blocksThatRunAtOnce_areFewerWithMoreSharedMemory(Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaDevice device = stream.device();
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      assertThat(kernel.maxActiveBlocks(device, 32, 40_000))
+          .isPositive()
+          .isLessThan(kernel.maxActiveBlocks(device, 32, 0));
     }
   }
 

@@ -20,9 +20,11 @@ import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -199,6 +201,37 @@ class ElasticEdgesTest {
         over.countDown();
       }
       between.close();
+    }
+  }
+
+  /** Pieces that are on their way are in no space of the pool, and mapped all the same. */
+  @Test
+  void booksAreChecked_whilePiecesMove() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(10 * MIB));
+      Buffer[] all = new Buffer[5];
+      Arrays.setAll(all, _ -> pool.allocate(2 * MIB));
+      List.of(all[0], all[2]).forEach(Buffer::close);
+      cuda.device(0).synchronize();
+      List<Throwable> wrong = new CopyOnWriteArrayList<>();
+      AtomicInteger moved = new AtomicInteger();
+      script.answer(
+          "memUnmap",
+          call -> {
+            moved.incrementAndGet();
+            Thread checks = Thread.ofPlatform().unstarted(pool::assertConsistent);
+            checks.setUncaughtExceptionHandler((_, e) -> wrong.add(e));
+            checks.start();
+            checks.join();
+            return call.proceed();
+          });
+      try (Buffer _ = pool.allocate(4 * MIB)) {
+        assertThat(moved).hasPositiveValue();
+        assertThat(wrong).isEmpty();
+      }
+      List.of(all[1], all[3], all[4]).forEach(Buffer::close);
     }
   }
 
