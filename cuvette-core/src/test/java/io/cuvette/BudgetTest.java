@@ -111,6 +111,20 @@ class BudgetTest {
     assertThatCode(() -> check(77, 5)).doesNotThrowAnyException();
   }
 
+  /** Upstream gets back what was on its way when the books were closed. */
+  @Test
+  void whatIsFreedAfterTheEnd_isCountedNoMore() {
+    assertThat(held.reserve(600)).isTrue();
+    held.leaveForGood(100);
+    held.end();
+    held.freed(100);
+    held.leaveForGood(50);
+    held.unreserve(500);
+    assertThat(held.held()).isZero();
+    assertThat(held.beingFreed()).isZero();
+    assertThat(held.room()).isEqualTo(1000);
+  }
+
   @Test
   void roomThatIsThere_isNotWaitedFor_whateverIsBeingFreed() throws InterruptedException {
     assertThat(held.reserve(900)).isTrue();

@@ -3,12 +3,18 @@ package io.cuvette.arrow;
 import static io.cuvette.arrow.HostVectors.INT;
 import static io.cuvette.arrow.HostVectors.field;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.ForeignLoan;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.Arena;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -22,6 +28,7 @@ import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.Schema;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +37,8 @@ import org.junit.jupiter.api.Test;
 
 /** Missing arguments, and calls of the driver that fail. */
 class ArrowInputTest {
+  private static final Field PAIR =
+      field("p", new ArrowType.Struct(), field("x", INT), field("y", INT));
 
   @Test
   void everyMissingArgument_isNamed() throws Exception {
@@ -120,5 +129,90 @@ class ArrowInputTest {
               }))
           .orThrow();
     }
+  }
+
+  /** What others give back comes back on a thread of its own, one after the other. */
+  private static void awaitReturns() {
+    ForeignLoan last = ForeignLoan.of(() -> {});
+    last.giveBack();
+    DeviceVectorTest.await(last::isOver);
+  }
+
+  private static DeviceVector pair(Field pair, Buffer first, Buffer second) {
+    List<Field> fields = pair.getChildren();
+    return DeviceVector.of(
+        pair,
+        10,
+        null,
+        List.of(
+            DeviceVector.of(fields.get(0), 10, null, first),
+            DeviceVector.of(fields.get(1), 10, null, second)));
+  }
+
+  /** The event has to be closed, and the memory of both columns is no longer out. */
+  @CudaTest
+  void exportWhoseEventFails_leavesNothing(Cuda cuda, CudaStream stream, ScriptedDriver script) {
+    try (Arena arena = Arena.ofConfined();
+        DeviceVector values = pair(PAIR, cuda.allocate(40, stream), cuda.allocate(40, stream))) {
+      ArrowDeviceArray array = ArrowDeviceArray.allocate(arena);
+      for (String call : List.of("eventCreate", "eventRecord")) {
+        script.fail(call, CudaStatus.INVALID_VALUE);
+        assertThatThrownBy(() -> values.export(array, stream))
+            .isInstanceOf(CudaException.class)
+            .hasMessageContaining(call);
+        script.unscript(call);
+        assertThat(array.isReleased()).isTrue();
+        assertThat(open(cuda, "event")).isEmpty();
+      }
+    }
+    awaitReturns();
+    assertThat(DeviceVectorTest.used(cuda)).isZero();
+  }
+
+  private static List<String> open(Cuda cuda, String what) {
+    return cuda.openObjects().stream()
+        .map(Object::toString)
+        .filter(text -> text.contains(what))
+        .toList();
+  }
+
+  /** Nothing of an array that could not be waited for is kept, and it can be taken later. */
+  @CudaTest
+  void takeWhoseWaitFails_leavesTheArrayToItsProducer(
+      Cuda cuda, CudaStream stream, CudaStream other, ScriptedDriver script) {
+    try (Arena arena = Arena.ofConfined()) {
+      ArrowDeviceArray array = ArrowDeviceArray.allocate(arena);
+      try (DeviceVector values = pair(PAIR, cuda.allocate(40, stream), cuda.allocate(40, stream))) {
+        values.export(array, stream);
+      }
+      int before = cuda.openObjects().size();
+      script.fail("streamWaitEvent", CudaStatus.INVALID_VALUE);
+      assertThatThrownBy(() -> DeviceVector.take(array, PAIR, other))
+          .isInstanceOf(CudaException.class);
+      script.unscript("streamWaitEvent");
+      assertThat(array.isReleased()).isFalse();
+      assertThat(cuda.openObjects()).hasSize(before);
+      DeviceVector.take(array, PAIR, other).close();
+      assertThat(array.isReleased()).isTrue();
+    }
+    awaitReturns();
+    assertThat(DeviceVectorTest.used(cuda)).isZero();
+  }
+
+  /** The buffers before the closed one were lent already. */
+  @CudaTest
+  void exportOfAClosedBuffer_givesBackWhatItBorrowed(Cuda cuda, CudaStream stream) {
+    Buffer closed = cuda.allocate(40, stream);
+    try (Arena arena = Arena.ofConfined();
+        DeviceVector values = pair(PAIR, cuda.allocate(40, stream), closed)) {
+      closed.close();
+      ArrowDeviceArray array = ArrowDeviceArray.allocate(arena);
+      assertThatThrownBy(() -> values.export(array, stream))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+      assertThat(array.isReleased()).isTrue();
+    }
+    awaitReturns();
+    assertThat(DeviceVectorTest.used(cuda)).isZero();
   }
 }

@@ -103,7 +103,8 @@ public final class SocketMessages {
     }
   }
 
-  private static void requireTransient(int result, Deadline deadline) {
+  /** Fails unless the call may just be made again. */
+  static void requireTransient(int result, Deadline deadline) {
     if (result != -Errno.EAGAIN && result != -Errno.EINTR) {
       throw Errno.failure(-result, deadline.call());
     }

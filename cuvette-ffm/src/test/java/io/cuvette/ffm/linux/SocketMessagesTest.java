@@ -3,6 +3,7 @@ package io.cuvette.ffm.linux;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.DescriptorCalls;
@@ -342,5 +343,18 @@ class SocketMessagesTest {
       calls.close(own);
       closeAll(calls.receive(fresh.server(), 1, LONG).descriptors());
     }
+  }
+
+  @Test
+  void callThatASignalBrokeOff_orThatWouldWait_isMadeAgain_andNoOther() {
+    Deadline deadline = Deadline.after(LONG, () -> "call()");
+    assertThatCode(() -> SocketMessages.requireTransient(-Errno.EINTR, deadline))
+        .doesNotThrowAnyException();
+    assertThatCode(() -> SocketMessages.requireTransient(-Errno.EAGAIN, deadline))
+        .doesNotThrowAnyException();
+    assertThatThrownBy(() -> SocketMessages.requireTransient(-Errno.EBADF, deadline))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageStartingWith("call(): ")
+        .hasMessageEndingWith("(errno 9)");
   }
 }

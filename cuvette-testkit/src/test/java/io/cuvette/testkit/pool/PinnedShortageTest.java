@@ -18,6 +18,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.AtOnce;
@@ -122,6 +123,41 @@ class PinnedShortageTest {
         assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfPinnedMemoryException.class);
       }
       assertThat(idle.totalBytes()).isEqualTo(cached).isPositive();
+    }
+  }
+
+  /** Upstream lets the work go on, and has memory once that is done: only waiting helps. */
+  @CudaTest
+  void memoryOfAClosedPool_isWaitedFor_ifTheLimitHasRoom(Subject subject) {
+    // Without the collector, which takes its time.
+    Cuda cuda = subject.open(defaults -> defaults.withLeakLevel(LeakLevel.OFF));
+    List<PinnedBuffer> chunks = new ArrayList<>();
+    List<Gate> gates = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS
+            .withLimit(MemoryLimit.ofBytes(BLOCK))
+            .withUpstream(bytes -> {
+              if (chunks.stream().anyMatch(chunk -> !chunk.isClosed())) {
+                gates.forEach(Gate::open);
+                throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
+              }
+              chunks.add(cuda.directPinned().allocate(bytes));
+              return chunks.getLast();
+            });
+    try (CudaStream busy = cuda.device(0).createStream();
+        PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      PinnedMemoryPool closed = new PinnedMemoryPool(cuda, options);
+      PinnedBuffer used = closed.allocate(BLOCK);
+      gates.add(Gate.on(busy));
+      for (int i = 0; i < STEPS; i++) {
+        used.fill((byte) i, busy);
+      }
+      used.close();
+      closed.close();
+      try (PinnedBuffer found = pool.allocate(BLOCK)) {
+        assertThat(found.byteSize()).isEqualTo(BLOCK);
+        assertThat(busy.isDone()).isTrue();
+      }
     }
   }
 

@@ -1,12 +1,15 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.POOL_STEP;
 import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
@@ -25,6 +28,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.LongFunction;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Out of memory is the truth: no error while memory is there for whoever waits or collects. */
 class ShortageTest {
@@ -129,6 +135,35 @@ class ShortageTest {
       assertThat(e.getSuppressed())
           .containsExactlyElementsOf(refusals.subList(0, refusals.size() - 1));
       assertThat(refusals).as("at first, and when everything was tried").hasSize(2);
+    }
+  }
+
+  /** The listener says that it gave nothing, and the driver has more, or less, all the same. */
+  @ParameterizedTest
+  @CsvSource({"true, 3", "false, 2"})
+  @Tag("simulated")
+  void upstreamIsAskedAgain_ifTheDriverHasMoreThanAtItsRefusal(boolean frees, int asks) {
+    List<CudaException> refusals = new ArrayList<>();
+    PoolOptions options =
+        PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> {
+          refusals.add(new CudaException(CudaStatus.OUT_OF_MEMORY, "team()", "quota of team 7"));
+          throw refusals.getLast();
+        });
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF));
+        MemoryPool pool = new MemoryPool(cuda, options)) {
+      var memory = cuda.driver().memory();
+      long first = memory.memAlloc(0, POOL_STEP);
+      var _ =
+          pool.addPressureListener((device, needed) -> {
+            if (frees) {
+              memory.memFree(0, first);
+            } else {
+              long _ = memory.memAlloc(0, POOL_STEP);
+            }
+            return 0;
+          });
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(refusals).hasSize(asks);
     }
   }
 
