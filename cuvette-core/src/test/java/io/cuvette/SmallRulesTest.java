@@ -20,6 +20,7 @@ import io.cuvette.sim.internal.share.SharedRing;
 import java.lang.foreign.Arena;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
@@ -85,6 +86,23 @@ class SmallRulesTest {
     assertThat(failure.getSuppressed())
         .singleElement()
         .hasToString("java.lang.IllegalStateException: close of 4");
+  }
+
+  /** Waiting for the thread that closes takes it for a moment. */
+  @Test
+  void interruptOfAThreadThatCloses_staysWithIt() {
+    List<Integer> closed = Collections.synchronizedList(new ArrayList<>());
+    var calls =
+        new FakeDescriptors() {
+          @Override
+          public void close(int descriptor) {
+            closed.add(descriptor);
+          }
+        };
+    Thread.currentThread().interrupt();
+    Closing.close(calls, new int[] {1, 2, 3}, 2);
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(closed).containsExactly(1, 2);
   }
 
   @Test

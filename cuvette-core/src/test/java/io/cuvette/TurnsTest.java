@@ -30,6 +30,22 @@ class TurnsTest {
     assertThat(entered).isTrue();
   }
 
+  /** A thread that has had a turn waits for the next one as any other does. */
+  @Test
+  void nextTurnOfTheSameThread_isItsOwnToo() throws InterruptedException {
+    AtomicBoolean entered = new AtomicBoolean();
+    Thread[] other = new Thread[1];
+    assertThat(turns.<Integer>take(() -> 1)).isEqualTo(1);
+    turns.take(() -> {
+      other[0] = Thread.ofPlatform().start(() -> turns.take(() -> entered.getAndSet(true)));
+      Await.until(() -> other[0].getState() == Thread.State.TIMED_WAITING || entered.get());
+      assertThat(entered).as("while it is this thread's turn").isFalse();
+      return null;
+    });
+    other[0].join();
+    assertThat(entered).isTrue();
+  }
+
   @Test
   void turnThatThrows_isOver() {
     for (int i = 0; i < 2; i++) {

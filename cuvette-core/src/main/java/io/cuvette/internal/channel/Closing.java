@@ -53,8 +53,9 @@ public final class Closing implements Runnable {
     try {
       FutureTask<Void> task = new FutureTask<>(closing, null);
       Thread thread = Thread.ofPlatform().daemon().name("cuvette-close").start(task);
-      if (!await(task) && !thread.isAlive()) {
-        closing.run(); // the thread had no heap
+      await(task);
+      if (!thread.isAlive()) {
+        closing.run(); // what is left, where the thread had no heap
       }
     } catch (Error e) { // no thread, no heap, or no heap for loading what is missing
       closing.run();
@@ -102,21 +103,21 @@ public final class Closing implements Runnable {
     }
   }
 
-  /** Whether it is over in time. */
-  private static boolean await(Future<Void> closing) {
+  /** Returns when it is over, or after a moment. */
+  private static void await(Future<Void> closing) {
     long end = System.nanoTime() + LONGEST_NANOS;
     boolean interrupted = false;
     try {
       while (true) {
         try {
           closing.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-          return true;
+          return;
         } catch (InterruptedException e) {
           interrupted = true;
         }
       }
     } catch (TimeoutException e) {
-      return false;
+      // It goes on.
     } catch (ExecutionException e) {
       Throwable cause = e.getCause();
       if (cause instanceof Error error) {

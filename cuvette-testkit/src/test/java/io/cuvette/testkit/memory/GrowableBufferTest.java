@@ -17,6 +17,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -185,6 +186,20 @@ class GrowableBufferTest {
       assertThat(buffer.blockBytes()).isEqualTo(held);
       assertThat(byteAt(buffer, 4 * MIB - 1)).isEqualTo((byte) 5);
       buffer.grow(8 * MIB);
+    }
+  }
+
+  @Test
+  void growthThatTheDriverRefuses_saysHowMuchCouldStillBeMapped() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        GrowableBuffer buffer = cuda.device(0).growable(32 * MIB)) {
+      buffer.grow(8 * MIB);
+      assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+      script.fail("memCreate", CudaStatus.OUT_OF_MEMORY);
+      assertThatThrownBy(() -> buffer.grow(24 * MIB))
+          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageContaining("free %d of a limit of %d".formatted(24 * MIB, 32 * MIB));
     }
   }
 

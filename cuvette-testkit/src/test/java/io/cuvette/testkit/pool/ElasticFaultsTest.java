@@ -149,4 +149,31 @@ class ElasticFaultsTest {
     }
     pool.freeAllBlocks();
   }
+
+  /** Pools that the program has forgotten may have had them. */
+  @Test
+  void addressesThatAreRefused_areAskedForOnceMore_afterACollection() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      for (CudaStatus status : List.of(CudaStatus.INVALID_VALUE, CudaStatus.OUT_OF_MEMORY)) {
+        AtomicInteger asked = new AtomicInteger();
+        script.answer(
+            "memAddressReserve",
+            call -> {
+              if (asked.incrementAndGet() == 1) {
+                throw new CudaException(status, call.name(), "scripted by the test");
+              }
+              return call.proceed();
+            });
+        if (status == CudaStatus.OUT_OF_MEMORY) {
+          pool.allocate(MIB).close();
+          assertThat(asked).hasValue(2);
+        } else {
+          assertThatThrownBy(() -> pool.allocate(MIB)).isInstanceOf(CudaException.class);
+          assertThat(asked).hasValue(1);
+        }
+      }
+    }
+  }
 }

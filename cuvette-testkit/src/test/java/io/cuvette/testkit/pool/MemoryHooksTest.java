@@ -8,9 +8,12 @@ import io.cuvette.CudaOptions;
 import io.cuvette.DebugPrintHook;
 import io.cuvette.LeakLevel;
 import io.cuvette.LineProfileHook;
+import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -90,5 +93,30 @@ class MemoryHooksTest {
     StringBuilder report = new StringBuilder();
     hook.printReport(report);
     assertThat(report.toString()).isEqualTo("_root (1.00KB, 1.00KB)\n");
+  }
+
+  @Test
+  void hookOfAThread_endsWithItsScope_andStaysForOtherThreads() {
+    AtomicInteger seen = new AtomicInteger();
+    MemoryHook counting =
+        new MemoryHook() {
+          @Override
+          public void mallocPostprocess(Block block) {
+            seen.incrementAndGet();
+          }
+        };
+    try (Scope _ = pool.useHook(counting)) {
+      CompletableFuture.runAsync(
+              () -> {
+                pool.useHook(counting).close();
+                pool.allocate(512).close();
+              },
+              body -> Thread.ofPlatform().start(body))
+          .join();
+      assertThat(seen).hasValue(0);
+      pool.allocate(512).close();
+    }
+    pool.allocate(512).close();
+    assertThat(seen).hasValue(1);
   }
 }

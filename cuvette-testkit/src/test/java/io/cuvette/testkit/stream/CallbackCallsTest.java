@@ -7,23 +7,32 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 
 /** What a callback does with CUDA never waits for the stream that the callback holds. */
 class CallbackCallsTest {
@@ -248,5 +257,30 @@ class CallbackCallsTest {
       throw e;
     }
     stream.synchronize();
+  }
+
+  /** The word that it was tried with is there for another. */
+  @Test
+  void deviceWhoseStreamsCannotWait_takesNoMemoryForCallbacks() throws Exception {
+    Set<Long> words = ConcurrentHashMap.newKeySet();
+    AtomicInteger tried = new AtomicInteger();
+    ScriptedDriver script = new ScriptedDriver();
+    script.answer(
+        "streamWaitValue32",
+        call -> {
+          tried.incrementAndGet();
+          words.add(call.number("address"));
+          throw new CudaException(CudaStatus.NOT_SUPPORTED, call.name(), "scripted by the test");
+        });
+    CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
+    try (Cuda cuda = Cuda.open(two.withDecorator(script::over))) {
+      for (int device = 0; device < 2; device++) {
+        try (CudaStream stream = cuda.device(device).createStream(StreamOptions.NON_BLOCKING)) {
+          inCallback(stream, () -> {});
+        }
+      }
+    }
+    assertThat(tried).hasValue(2);
+    assertThat(words).hasSize(1);
   }
 }
