@@ -383,7 +383,6 @@ public final class SimScheduler {
     }
     if (!op.isDone()) {
       run(op);
-      signalAll();
     }
     return true;
   }
@@ -422,7 +421,7 @@ public final class SimScheduler {
     remove(queue);
     stream.nanos = op.startNanos(stream.nanos) + op.costNanos;
     stream.device.removed(stream);
-    wake(op.finish(stream.nanos), op);
+    wake(op.finish(stream.nanos));
     arrange(queue);
   }
 
@@ -430,15 +429,13 @@ public final class SimScheduler {
     SimOp first = queue.remove();
     pending--;
     first.stream.ended();
-    if (queue.waiting > 0) {
-      fullQueues.signalAll();
-    }
+    fullQueues.signalAll();
     return first;
   }
 
   /** Ends an operation that was never queued, for those that wait for it. */
   public void drop(SimOp op) {
-    wake(op.finish(op.stream.nanos), op);
+    wake(op.finish(op.stream.nanos));
   }
 
   /** What the first operation of a stream waited for outside of the driver holds now. */
@@ -450,12 +447,11 @@ public final class SimScheduler {
     }
   }
 
-  private void wake(List<SimQueue> queues, SimOp op) {
+  /** Goes on with queues that waited; those of a device that failed meanwhile are empty. */
+  private void wake(List<SimQueue> queues) {
     for (SimQueue queue : queues) {
-      if (queue.blockedBy == op) {
-        queue.blockedBy = null;
-        arrange(queue);
-      }
+      queue.blockedBy = null;
+      arrange(queue);
     }
   }
 
@@ -465,15 +461,13 @@ public final class SimScheduler {
     for (SimQueue queue : device.activeQueues()) {
       ready.remove(queue);
       outside.remove(queue);
-      queue.blockedBy = null;
       while (!queue.isEmpty()) {
         SimOp op = remove(queue);
         device.removed(op.stream);
-        wake(op.finish(op.stream.nanos), op);
+        wake(op.finish(op.stream.nanos));
       }
     }
     signalAll();
-    fullQueues.signalAll();
   }
 
   /** Drops queued work and wakes the threads that wait for it. */
