@@ -106,6 +106,18 @@ class CaptureTest extends SimTestBase {
   }
 
   @Test
+  void memoryOfTheGraph_isFreedByOneNode() {
+    driver.captures().streamBeginCapture(0, one, 2);
+    long captured = driver.ordered().memAllocAsync(0, 64, one);
+    driver.ordered().memFreeAsync(0, captured, one);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "is freed by a node",
+        () -> driver.ordered().memFreeAsync(0, captured, one));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
+  }
+
+  @Test
   void endingElsewhere_isUnmatched() {
     long event = driver.events().eventCreate(0, 2);
     assertFails(

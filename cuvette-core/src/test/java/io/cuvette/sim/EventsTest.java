@@ -179,6 +179,36 @@ class EventsTest {
   }
 
   @Test
+  void workBehindAWait_startsWhenTheOtherStreamIsDone() {
+    long busy = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long idle = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memory().memAlloc(0, GIB);
+    long start = driver.events().eventCreate(0, 0);
+    long filled = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, start, idle);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, GIB, busy);
+    driver.events().eventRecord(0, filled, busy);
+    driver.streams().streamWaitEvent(0, idle, filled);
+    driver.events().eventRecord(0, end, idle);
+    driver.devices().ctxSynchronize(0);
+    assertThat((double) driver.events().eventElapsedTime(0, start, end))
+        .isCloseTo(GIB / 4491e6, withPercentage(5));
+  }
+
+  @Test
+  void workOfAnIdleStream_startsWhenItIsQueued() {
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, start, 0);
+    driver.streams().streamSynchronize(0, 0);
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 1 << 20));
+    driver.events().eventRecord(0, end, 0);
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isGreaterThan(0.05f);
+  }
+
+  @Test
   void simulatedTime_goesOnWithCallsAndWork() {
     long before = driver.simulatedNanos(0);
     long address = driver.memory().memAlloc(0, 1 << 20);

@@ -59,6 +59,27 @@ class ExclusiveManagedTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"eager", "lazy", "mixed"})
+  void memoryThatALaunchUses_isHiddenEachTime(String pace) {
+    try (SimulatedDriver driver = open(",pace=" + pace)) {
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      managed.fill((byte) 3);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      driver.captures().streamBeginCapture(0, stream, 2);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, stream);
+      long graph = driver.captures().streamEndCapture(0, stream);
+      long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+      assertThat(first(managed)).as("only captured").isEqualTo((byte) 3);
+      for (int launch = 0; launch < 2; launch++) {
+        driver.graphs().graphLaunch(0, executable, stream);
+        assertThat(first(managed)).isNotIn((byte) 3, (byte) 5);
+        driver.streams().streamSynchronize(0, stream);
+        assertThat(first(managed)).isEqualTo((byte) 5);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"eager", "lazy", "mixed"})
   void hostThatWritesBeforeItWaited_breaksTheDevice(String pace) {
     try (SimulatedDriver driver = open(",pace=" + pace)) {
       MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);

@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.PagedBytes;
 import java.io.IOException;
@@ -233,6 +234,47 @@ class HostMemoryTest extends SimTestBase {
       assertThat(lazy.streams().streamQuery(0, stream)).isFalse();
       lazy.transfers().memcpyDtoHAsync(0, host, device, stream);
       assertThat(lazy.streams().streamQuery(0, stream)).isTrue();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void largePageableCopy_thatTheDeviceNeverGetsTo_isRefusedAsTheDeviceIs() throws Exception {
+    try (SimulatedDriver eager = SimulatedDriver.open(SimulatedOptions.parse("pace=eager"))) {
+      long device = eager.memory().memAlloc(0, MIB);
+      long stream = eager.streams().streamCreateWithPriority(0, 1, 0);
+      CountDownLatch goOn = new CountDownLatch(1);
+      eager
+          .streams()
+          .launchHostFunc(
+              0,
+              stream,
+              () -> {
+                awaitQuietly(goOn);
+                throw new IllegalStateException("oops");
+              });
+      AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+      MemorySegment host = Arena.ofAuto().allocate(128 * KIB);
+      Thread copying =
+          Thread.ofPlatform()
+              .uncaughtExceptionHandler((_, e) -> thrown.set(e))
+              .start(() -> eager.transfers().memcpyHtoDAsync(0, device, host, stream));
+      while (copying.getState() != Thread.State.WAITING) {
+        Thread.onSpinWait();
+      }
+      goOn.countDown();
+      copying.join();
+      assertThat(thrown.get())
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.LAUNCH_FAILED));
+    }
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

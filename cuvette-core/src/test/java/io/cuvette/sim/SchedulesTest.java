@@ -286,6 +286,29 @@ class SchedulesTest {
     assertThat(wrong(FEW, program, 6)).isZero();
   }
 
+  /** Of streams that take turns, one with a short function is not passed over for it. */
+  @Test
+  void streamWithAHostFunction_hasItsTurns() {
+    SimulatedOptions turns =
+        SimulatedOptions.DEFAULTS.withPace(SimulatedPace.LAZY).withOrder(SimulatedOrder.FAIR);
+    int inTurn = 0;
+    // More than one round, since a busy computer may take its time to run the function.
+    for (int round = 0; round < FEW && inTurn == 0; round++) {
+      try (SimulatedDriver driver = open(turns)) {
+        long one = stream(driver);
+        long other = stream(driver);
+        long memory = driver.memory().memAlloc(0, BYTES);
+        driver.streams().launchHostFunc(0, one, () -> {});
+        driver.transfers().memsetD8Async(0, memory, (byte) 1, 1, one);
+        driver.transfers().memsetD8Async(0, memory, (byte) 2, 1, other);
+        driver.transfers().memsetD8Async(0, memory, (byte) 3, 1, other);
+        driver.transfers().memsetD8Async(0, memory, (byte) 4, 1, other);
+        inTurn += first(driver, memory) == 4 ? 1 : 0;
+      }
+    }
+    assertThat(inTurn).isPositive();
+  }
+
   @Test
   void thousandStreams_endForEachSeed() {
     ToIntFunction<SimulatedDriver> program =

@@ -144,6 +144,36 @@ class SharedQueuesTest {
         () -> driver.streams().streamSynchronize(0, second));
   }
 
+  /** A blocking stream waits once for each end of the legacy stream's work, that not for itself. */
+  @Test
+  void streamsAndTheLegacyStream_waitForEachOtherOnce() {
+    SimulatedDriver driver = open("queues=2,queuePatience=" + SHORT);
+    long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
+    long besideLegacy = stream(driver, 0);
+    long besideBlocking = stream(driver, 0);
+    MemorySegment to = word(driver, 0);
+    MemorySegment from = word(driver, 1);
+    driver.streams().launchHostFunc(0, 0, () -> await(over));
+    copy(driver, to, from, 0);
+    copy(driver, to, from, besideLegacy);
+    copy(driver, to, from, blocking);
+    copy(driver, to, from, blocking);
+    copy(driver, to, from, besideBlocking);
+    long legacyId = driver.streams().streamGetId(0, 0);
+    long blockingId = driver.streams().streamGetId(0, blocking);
+    String text =
+        "a host function, in the stream of ID %d, and behind that 2 operations, of the streams %d"
+                .formatted(legacyId, legacyId)
+            + " and [%d]; queue 1 of 2 of device 0: first in it is a wait for operation 2 of"
+                .formatted(driver.streams().streamGetId(0, besideLegacy))
+            + " the stream of ID %d, in the stream of ID %d, and behind that 3 operations"
+                .formatted(legacyId, blockingId);
+    SimTestBase.assertFails(
+        CudaStatus.LAUNCH_TIMEOUT,
+        text,
+        () -> driver.streams().streamSynchronize(0, besideBlocking));
+  }
+
   private static void await(CountDownLatch latch) {
     try {
       boolean _ = latch.await(60, TimeUnit.SECONDS);

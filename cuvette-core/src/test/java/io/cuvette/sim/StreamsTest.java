@@ -214,6 +214,41 @@ class StreamsTest extends SimTestBase {
 
   @Test
   @Timeout(60)
+  void firstFailureOfADevice_isTheOneThatStays() {
+    long one = stream(0);
+    long other = stream(0);
+    CountDownLatch goOn = new CountDownLatch(1);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            one,
+            () -> {
+              awaitQuietly(goOn);
+              throw new IllegalStateException("the second");
+            });
+    long later = driver.ordered().memAllocAsync(0, 64, one);
+    driver.transfers().memsetD8Async(0, later, (byte) 1, 64, other);
+    CudaStatus first = CudaStatus.ILLEGAL_ADDRESS;
+    assertFails(first, "later in stream", () -> driver.streams().streamSynchronize(0, other));
+    goOn.countDown();
+    long behind = stream(1);
+    driver.streams().launchHostFunc(1, behind, () -> {});
+    driver.streams().streamSynchronize(1, behind);
+    assertFails(first, "later in stream", () -> driver.devices().ctxSynchronize(0));
+  }
+
+  @Test
+  void legacyStream_isIdleAgain_onceBlockingStreamsAre() {
+    long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
+    long address = driver.memory().memAlloc(0, 64);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, blocking);
+    driver.streams().streamSynchronize(0, blocking);
+    assertThat(driver.streams().streamQuery(0, 0)).isTrue();
+  }
+
+  @Test
+  @Timeout(60)
   void hostFunctionThatThrowsWhatHasNoText_failsItsDevice() {
     long stream = stream(0);
     driver

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -229,16 +230,23 @@ class SimEventSharingTest extends SimSharingBase {
     CountDownLatch go = new CountDownLatch(1);
     exporter.streams().launchHostFunc(0, out, () -> await(go));
     exporter.events().eventRecord(0, event, out);
+    AtomicReference<Throwable> ended = new AtomicReference<>();
     Thread waiting =
-        Thread.ofVirtual()
-            .start(() ->
-                assertFails(
-                    CudaStatus.DEINITIALIZED,
-                    "closed",
-                    () -> importer.events().eventSynchronize(0, opened)));
+        Thread.ofPlatform()
+            .uncaughtExceptionHandler((_, e) -> ended.set(e))
+            .start(() -> importer.events().eventSynchronize(0, opened));
+    while (waiting.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
     importer.close();
     waiting.join();
     go.countDown();
+    assertFails(
+        CudaStatus.DEINITIALIZED,
+        "closed",
+        () -> {
+          throw ended.get();
+        });
   }
 
   @Test

@@ -1,0 +1,82 @@
+package io.cuvette.sim.internal.schedule;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.sim.SimulatedPace;
+import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.queue.SimDevice;
+import io.cuvette.sim.internal.queue.SimOp;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Operations that fail as none of a device does, or end in an error that no call can cause. */
+class SimSchedulerTest {
+  private final SimDevice device = new SimDevice(0, 1, 0, 1024);
+  private final SimScheduler scheduler =
+      new SimScheduler(
+          SimulatedOptions.DEFAULTS.withPace(SimulatedPace.LAZY), List.of(device), _ -> {});
+
+  @BeforeEach
+  void lock() {
+    scheduler.lock.lock();
+  }
+
+  @AfterEach
+  void close() {
+    scheduler.close();
+    scheduler.lock.unlock();
+  }
+
+  private SimOp queued(Runnable work) {
+    SimOp op = SimOp.work(device.legacy(), work, 0, 0);
+    scheduler.submit(op);
+    return op;
+  }
+
+  static Stream<Throwable> errorsOfTheSimulator() {
+    return Stream.of(
+        new InternalError("a mapped file on a full disk"),
+        new OutOfMemoryError("the heap"),
+        new IllegalStateException("a defect"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("errorsOfTheSimulator")
+  void errorOfTheSimulator_failsTheDevice(Throwable error) {
+    AtomicInteger ran = new AtomicInteger();
+    SimOp failing = queued(() -> sneak(error));
+    SimOp behind = queued(ran::incrementAndGet);
+    scheduler.await(failing);
+    assertThat(behind.isDone()).isTrue();
+    assertThat(ran).hasValue(0);
+    assertThatExceptionOfType(SimRefusal.class)
+        .isThrownBy(device::checkWorks)
+        .satisfies(e -> assertThat(e.in("call").status()).isEqualTo(CudaStatus.UNKNOWN))
+        .withMessageContaining(error.toString());
+  }
+
+  /** No device can be blamed for it. */
+  @Test
+  void anyOtherError_isTheCallers() {
+    SimOp failing =
+        queued(() -> {
+          throw new AssertionError("in a test");
+        });
+    assertThatThrownBy(() -> scheduler.await(failing)).hasMessage("in a test");
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> void sneak(Throwable error) throws E {
+    throw (E) error;
+  }
+}
