@@ -218,9 +218,6 @@ public final class VirtualSpace {
       blocks = blocks();
     }
     Map.Entry<Long, VirtualBlock> entry = blocks.floorEntry(address);
-    if (entry != null && address == entry.getKey()) {
-      return entry.getValue();
-    }
     return entry == null || address - entry.getKey() > entry.getValue().byteSize
         ? null
         : entry.getValue();
