@@ -330,6 +330,8 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
       blocks.blockAllocated(same, 0, stream.handle());
       assertOnly(Misuse.LENT_TWICE);
       blocks.blockFreed(same);
+      blocks.blockFreed(same);
+      assertOnly(Misuse.DOUBLE_FREE);
       blocks.blockAllocated(new BlockListener.Block(1, block.address(), BYTES), 0, stream.handle());
     }
   }

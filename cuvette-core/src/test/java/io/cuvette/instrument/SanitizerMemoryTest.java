@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -211,6 +213,20 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     assertThat(reports)
         .extracting(SanitizerReport::misuse)
         .containsExactly(Misuse.USE_AFTER_FREE, Misuse.USE_AFTER_FREE, Misuse.USE_AFTER_FREE);
+  }
+
+  /** Whether it changed while work read it is not known to another thread. */
+  @Test
+  void hostMemoryOfOneThread_isLookedAtByThatAlone() throws Exception {
+    try (Arena confined = Arena.ofConfined()) {
+      MemorySegment own = confined.allocate(1024);
+      driver.memory().memHostRegister(0, own, 0);
+      driver.transfers().memcpyHtoDAsync(0, memory(), own, 0);
+      own.fill((byte) 1);
+      CompletableFuture.runAsync(() -> driver.streams().streamSynchronize(0, 0))
+          .get(60, TimeUnit.SECONDS);
+      assertSilent();
+    }
   }
 
   @Test

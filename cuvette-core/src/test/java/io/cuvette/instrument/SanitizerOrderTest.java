@@ -4,6 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -76,6 +82,71 @@ class SanitizerOrderTest extends SanitizerTestBase {
 
     driver.transfers().memsetD8Async(0, block + 511, (byte) 1, 1, second);
     assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void race_isToTheLastOfTheWritesThatAreInOrder() {
+    long event = event();
+    write(block, first);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
+    write(block, second);
+    write(block, stream());
+
+    assertThat(assertOnly(Misuse.RACE).message())
+        .contains("is not ordered after the write on stream 0x%x".formatted(second));
+  }
+
+  /** However many there are: alike are only those of one stream. */
+  @Test
+  void bytesOfTwoStreamsInTurn_areEachThoseOfOne() {
+    for (int i = 0; i < 1024; i++) {
+      driver.transfers().memsetD8Async(0, block + i, (byte) 1, 1, i % 2 == 0 ? first : second);
+    }
+    driver.streams().streamSynchronize(0, first);
+    assertSilent();
+    for (int i = 1; i < 1024; i += 2) {
+      driver.transfers().memsetD8Async(0, block + i, (byte) 1, 1, first);
+    }
+    assertThat(reports).hasSize(512).allMatch(report -> report.misuse() == Misuse.RACE);
+  }
+
+  /** A kernel that is given an address as its only argument. */
+  private void launch(long address, long stream) {
+    long library = driver.kernels().libraryLoadData(new byte[1]);
+    long kernel = driver.kernels().libraryGetKernel(library, "any");
+    MemorySegment values = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
+    values.set(ValueLayout.JAVA_LONG, 0, address);
+    driver
+        .kernels()
+        .launchKernel(
+            0,
+            stream,
+            kernel,
+            new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false),
+            new LaunchParameters(values, List.of(new KernelParameter(0, Long.BYTES))));
+  }
+
+  @Test
+  void kernel_mayUseABlockFromItsArgumentToTheEnd() {
+    launch(block + 512, first);
+    driver.transfers().memsetD8Async(0, block, (byte) 1, 512, second);
+    assertSilent();
+
+    driver.transfers().memsetD8Async(0, block + 1023, (byte) 1, 1, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void hostMemoryThatAKernelGot_isUnwrittenOnceTheKernelIsDoneAndLeftItSo() {
+    long pinned = driver.memory().memHostAlloc(0, 1024, 0).address();
+    launch(pinned, first);
+    read(pinned, first);
+    assertSilent();
+
+    driver.streams().streamSynchronize(0, first);
+    read(pinned, first);
+    assertOnly(Misuse.UNINITIALIZED_READ);
   }
 
   @Test

@@ -173,6 +173,40 @@ class SanitizerReplayTest {
     only(Misuse.USE_AFTER_FREE);
   }
 
+  /** Each launch of the one graph gives the other one memory at the same address. */
+  @Test
+  void memoryOfAnotherGraph_isThereAgain_withEachLaunchOfThat() {
+    long[] address = new long[1];
+    long allocating = captured(() -> address[0] = driver.ordered().memAllocAsync(0, BYTES, one));
+    launch(allocating, one);
+    long using =
+        captured(() -> driver.transfers().memsetD8Async(0, address[0], (byte) 1, BYTES, one));
+    for (int i = 0; i < 3; i++) {
+      launch(using, one);
+      driver.ordered().memFreeAsync(0, address[0], one);
+      launch(allocating, one);
+    }
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void memoryThatALaunchLeft_isNoLeak_forItMayBeThatOfTheNext() {
+    List<SanitizerReport> leaks = new CopyOnWriteArrayList<>();
+    SanitizerDriver own =
+        SanitizerDriver.reporting(
+            SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(5)), leaks::add);
+    long stream = own.streams().streamCreateWithPriority(0, 1, 0);
+    own.captures().streamBeginCapture(0, stream, RELAXED);
+    long address = own.ordered().memAllocAsync(0, BYTES, stream);
+    long graph = own.captures().streamEndCapture(0, stream);
+    long executable = own.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    own.graphs().graphLaunch(0, executable, stream);
+    own.streams().streamDestroy(0, stream);
+    own.graphs().graphDestroy(graph);
+    own.close();
+    assertThat(leaks).noneMatch(leak -> leak.message().contains("block 0x%x".formatted(address)));
+  }
+
   /** A simulated device whose driver does not tell what a node does. */
   private static SanitizerDriver notTelling(CudaStatus status, AtomicInteger instantiated) {
     CudaDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(5));

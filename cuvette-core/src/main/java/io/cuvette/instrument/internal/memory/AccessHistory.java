@@ -127,7 +127,7 @@ public final class AccessHistory {
   /** Whether whatever a use conflicts with conflicts with a later one of the same bytes as well. */
   private static boolean isSuperseded(Access use, Access by) {
     return by.range().kind().standsInFor(use.range().kind())
-        && (use.lane() == by.lane() || by.lane().seen.covers(use.lane(), use.number()));
+        && by.lane().seen.covers(use.lane(), use.number());
   }
 
   private static @Nullable List<Access> unfinished(List<Access> all, HappensBefore order) {
