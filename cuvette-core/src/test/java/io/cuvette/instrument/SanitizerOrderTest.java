@@ -310,6 +310,19 @@ class SanitizerOrderTest extends SanitizerTestBase {
   }
 
   @Test
+  void nonBlockingStream_andTheDefaultStream_areNotInOrder() {
+    write(block, 0);
+    write(block, first);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+
+    long other = memory();
+    write(other, second);
+    write(other, 0);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void blockingStreams_areNotOrderedAmongThemselves() {
     long blocking = blockingStream();
     write(block, blocking);

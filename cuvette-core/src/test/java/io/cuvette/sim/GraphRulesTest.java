@@ -148,6 +148,49 @@ class GraphRulesTest extends SimTestBase {
   }
 
   @Test
+  void nodesThatDoNoWorkOfTheDevice_areNeitherEnabledNorDisabled() {
+    long graph = driver.graphs().graphCreate();
+    long node = add(0, graph, new GraphNodeParams.Host(() -> {}));
+    long filling = add(0, graph, new GraphNodeParams.Fill(memory, 1, 1, 1), node);
+    long executable = instantiate(graph, 0).executable();
+    String rule = "of type HOST (expected: a kernel, copy or fill)";
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, rule, () -> driver.graphs().graphNodeGetEnabled(executable, node));
+    assertFails(status, rule, () -> driver.graphs().graphNodeSetEnabled(executable, node, false));
+    assertThat(driver.graphs().graphNodeGetEnabled(executable, filling)).isTrue();
+    driver.graphs().graphNodeSetEnabled(executable, filling, false);
+    assertThat(driver.graphs().graphNodeGetEnabled(executable, filling)).isFalse();
+  }
+
+  @Test
+  void nodesOfAGraphWithMemory_orOfACapture_stay() {
+    long graph = graph(new GraphNodeParams.Empty(), new GraphNodeParams.Empty());
+    long[] nodes = driver.graphs().graphGetNodes(graph);
+    driver.graphs().graphDestroyNode(nodes[1]);
+    long _ = add(0, graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertThat(driver.graphs().graphGetNodes(graph)).hasSize(2);
+    assertFails(
+        CudaStatus.NOT_SUPPORTED,
+        "nodes cannot be destroyed",
+        () -> driver.graphs().graphDestroyNode(nodes[0]));
+    driver.captures().streamBeginCapture(0, stream, 2);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, 64, stream);
+    long captured = driver.captures().streamGetCaptureInfo(0, stream).graph();
+    long node = driver.graphs().graphGetNodes(captured)[0];
+    assertFails(status, "is being captured", () -> driver.graphs().graphDestroyNode(node));
+    assertFails(status, "is being captured", () -> driver.graphs().graphDestroy(captured));
+    long other = stream(0);
+    assertFails(
+        status,
+        "is being captured",
+        () -> driver.captures().streamBeginCaptureToGraph(0, other, captured, new long[0], 2));
+    assertThat(driver.captures().streamEndCapture(0, stream)).isEqualTo(captured);
+    driver.graphs().graphDestroyNode(node);
+    driver.graphs().graphDestroy(captured);
+  }
+
+  @Test
   void instantiation_hasTheResultsOfCuda() {
     long unused = graph(new GraphNodeParams.Empty());
     long _ = driver.graphs().graphConditionalHandleCreate(0, unused, 0, true);
