@@ -92,9 +92,6 @@ final class Overlap {
     if (left % divisors[term] != 0) {
       return false;
     }
-    if (term == factors.length - 1) {
-      return true; // its reach and its divisor allow it
-    }
     long least = Math.max(0, Math.ceilDiv(left - reach[term + 1], factors[term]));
     long most = Math.min(bounds[term], left / factors[term]);
     for (long times = most; times >= least; times--) {

@@ -309,6 +309,24 @@ class DlpackTest {
     await(() -> used(cuda) == 0);
   }
 
+  /** There is nothing to wait for in a stream that is closed. */
+  @CudaTest
+  void arrayWhoseStreamIsClosed_goesToAConsumersStream(Cuda cuda) {
+    try (CudaStream consumer = cuda.device(0).createStream()) {
+      CudaStream producer = cuda.device(0).createStream();
+      CudaArray source = CudaArrays.of(cuda).on(producer).full(FLOAT32, 7, 10);
+      producer.synchronize();
+      producer.close();
+      DlpackTensor tensor =
+          Dlpack.export(source, DlpackOptions.DEFAULTS.withStream(Dlpack.streamArgument(consumer)));
+      source.close();
+      try (CudaArray taken = (CudaArray) Dlpack.take(cuda, tensor)) {
+        assertThat(taken.toArray(float[].class)).containsOnly(7);
+      }
+    }
+    await(() -> used(cuda) == 0);
+  }
+
   @Test
   void closedCuda_keepsWhatIsOut() throws Exception {
     DlpackLibrary c = DlpackLibrary.open();

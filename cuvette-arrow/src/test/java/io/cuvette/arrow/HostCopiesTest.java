@@ -10,6 +10,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -23,6 +24,8 @@ import org.apache.arrow.memory.OutOfMemoryException;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.VarCharVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.message.ArrowFieldNode;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
@@ -107,6 +110,41 @@ class HostCopiesTest {
     assertThatThrownBy(() -> DeviceVector.copyOf(vector, stream))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(why);
+  }
+
+  @CudaTest
+  void vectorOfAnotherType_isRefused(CudaStream stream) {
+    try (BufferAllocator allocator = new RootAllocator();
+        VarCharVector texts = new VarCharVector("t", allocator)) {
+      texts.setSafe(0, new byte[] {'x'});
+      texts.setValueCount(1);
+      refused("Utf8 (expected: a type of fixed width", texts, stream);
+      VectorSchemaRoot root = new VectorSchemaRoot(List.<FieldVector>of(texts));
+      assertThatThrownBy(() -> DeviceVector.copyOf(root, stream))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("Utf8 (expected: a type of fixed width");
+    }
+  }
+
+  @CudaTest
+  void binaryOfOneByte_isAColumn(Cuda cuda, CudaStream stream) {
+    Field one = field("b", new ArrowType.FixedSizeBinary(1));
+    try (DeviceVector bytes = DeviceVector.of(one, 8, null, cuda.allocate(8, stream))) {
+      assertThat(bytes.length()).isEqualTo(8);
+    }
+  }
+
+  /** Which would not come after what the columns were written by. */
+  @CudaTest(devices = 2)
+  void batch_isNotCopiedInTheOrderOfAnotherDevice(
+      CudaStream stream, @OnDevice(1) CudaStream other) {
+    try (BufferAllocator allocator = new RootAllocator();
+        FieldVector ints = HostVectors.ints(10, allocator);
+        DeviceVector there = DeviceVector.copyOf(new VectorSchemaRoot(List.of(ints)), stream)) {
+      assertThatThrownBy(() -> there.toRoot(allocator, other))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("(expected: one of device 0)");
+    }
   }
 
   /** Refuses one allocation, by its number. */

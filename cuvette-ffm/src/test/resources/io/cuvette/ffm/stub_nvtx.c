@@ -97,6 +97,7 @@ static void regions(intptr_t d, const regions_t *r) {
   note("%sin %lld ", "", d, 0, 0);
   note("%sregion of %lld: %lld+%lld", "", (intptr_t)r->heap, (intptr_t)range->address, range->bytes);
   note("%s count %lld step %lld type %lld\n", "", r->count, r->step, r->kind);
+  for (size_t i = 0; i < r->count; i++) ((const void **)r->out)[i] = range[i].address; // handles
 }
 static void regionsEnd(intptr_t d, const unregions_t *r) {
   note("%sin %lld ", "", d, 0, 0);

@@ -195,6 +195,38 @@ class RecoveryTest {
     }
   }
 
+  /** The listener lets one of two go on, and memory of that one is enough. */
+  @CudaTest
+  void oneOfTheOtherStreams_isWaitedFor_ifItHasEnough(
+      Cuda cuda, CudaStream first, CudaStream second) {
+    try (MemoryPool pool = limited(cuda, 8 * UNIT)) {
+      Buffer one = pool.allocate(4 * UNIT, first);
+      pool.allocate(4 * UNIT, second).close();
+      one.close();
+      try (Buffer kept = pool.allocate(UNIT, first);
+          Buffer _ = pool.allocate(UNIT, second)) {
+        Buffer cached = pool.allocate(3 * UNIT, first);
+        Buffer others = pool.allocate(3 * UNIT, second);
+        Gate gate = Gate.on(first);
+        cached.fill((byte) 1, first);
+        cached.close();
+        try (Gate _ = Gate.on(second)) {
+          others.fill((byte) 1, second);
+          others.close();
+          try (var _ =
+                  pool.addPressureListener((device, needed) -> {
+                    gate.open();
+                    return 0;
+                  });
+              Buffer found = pool.allocate(3 * UNIT)) {
+            assertThat(found.address()).isEqualTo(kept.address() + UNIT);
+            assertThat(second.isDone()).isFalse();
+          }
+        }
+      }
+    }
+  }
+
   @CudaTest
   void pendingFrees_areWaitedFor(Cuda cuda, CudaStream busy) {
     try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
