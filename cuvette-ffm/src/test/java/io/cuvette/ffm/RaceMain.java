@@ -8,17 +8,24 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Runs a {@link RaceProgram} some rounds, in a JVM that may not survive it. What else goes wrong
- * ends it with a stack trace and another exit code than 0.
+ * Runs some {@link RaceProgram}s one after the other, in a JVM that may not survive them, and says
+ * which it survived. What else goes wrong ends it with a stack trace and another exit code than 0.
  *
- * <p>Arguments: the name of the program and the number of rounds.
+ * <p>Arguments: the number of rounds of each program, and the programs' names.
  */
 final class RaceMain {
   private RaceMain() {}
 
   public static void main(String[] arguments) throws Exception {
-    RaceProgram program = RaceProgram.valueOf(arguments[0]);
-    int rounds = Integer.parseInt(arguments[1]);
+    int rounds = Integer.parseInt(arguments[0]);
+    for (String name : Arrays.asList(arguments).subList(1, arguments.length)) {
+      run(RaceProgram.valueOf(name), rounds);
+      System.out.println("survived " + name);
+    }
+    System.exit(0);
+  }
+
+  private static void run(RaceProgram program, int rounds) throws Exception {
     Race race = new Race();
     try (Cuda keepsContexts = open()) {
       keepsContexts.device(0).synchronize();
@@ -27,8 +34,6 @@ final class RaceMain {
       }
     }
     checkNothingLeft();
-    System.out.println("survived");
-    System.exit(0);
   }
 
   static Cuda open() {

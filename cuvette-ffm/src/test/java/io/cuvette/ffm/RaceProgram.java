@@ -20,7 +20,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Programs that end something while other threads use it, each of one round. */
+/**
+ * Programs that end something while other threads use it, each of one round. The last four end the
+ * JVM, so that each JVM of {@link RacesTest} has one of them, its last.
+ */
 enum RaceProgram {
   CUDA_CLOSED_BESIDE_HEAP_COPIES {
     @Override
@@ -256,8 +259,7 @@ enum RaceProgram {
               driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable(),
               stream.handle());
       Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphs().graphDestroy(graph)));
-      System.out.println("survived");
-      System.exit(0);
+      exit();
     }
   },
   EXIT_BESIDE_A_CALLBACK {
@@ -273,8 +275,7 @@ enum RaceProgram {
           });
       use(cuda.allocate(BYTES, stream), stream); // which waits for it
       await(started);
-      System.out.println("survived");
-      System.exit(0);
+      exit();
     }
   },
   EXIT_BESIDE_WORK {
@@ -296,6 +297,12 @@ enum RaceProgram {
   private static final int PATIENCE_SECONDS = 40;
 
   abstract void round(Race race) throws Exception;
+
+  /** Ends the JVM, which is the last that can go wrong. */
+  void exit() {
+    System.out.println("survived " + this);
+    System.exit(0);
+  }
 
   private static MemorySegment heap() {
     return MemorySegment.ofArray(new byte[BYTES]);
@@ -379,7 +386,7 @@ enum RaceProgram {
     }
   }
 
-  private static void exitBesideWork(Race race, Cuda cuda) throws Exception {
+  void exitBesideWork(Race race, Cuda cuda) throws Exception {
     Buffer buffer = cuda.allocate(BYTES);
     Buffer other = cuda.allocate(BYTES);
     MemorySegment in = heap();
@@ -393,8 +400,7 @@ enum RaceProgram {
           for (int i = 0; i < 20; i++) {
             use(cuda.allocate(BYTES));
           }
-          System.out.println("survived");
-          System.exit(0);
+          exit();
         });
   }
 }

@@ -75,11 +75,12 @@ final class Cell {
     CountedDriver driver = new CountedDriver(base);
     for (boolean stopsCloser : new boolean[] {false, true}) {
       boolean goesOn = true;
-      try (Cuda cuda = open(driver)) {
+      try (Step step = new Step(driver);
+          Cuda cuda = open(driver)) {
         Map<String, Integer> before = Map.of();
         for (int call = 0; goesOn && call < MOST_CALLS && outcomes.passed(); call++) {
           Cuda used = closer == Closer.CUDA ? open(driver) : cuda;
-          goesOn = step(driver, new Stage(used, driver.theirs(), false), stopsCloser, call);
+          goesOn = step(step, new Stage(used, driver.theirs(), false), stopsCloser, call);
           if (closer == Closer.CUDA) {
             used.close();
           }
@@ -93,14 +94,12 @@ final class Cell {
     check(driver);
   }
 
-  private boolean step(CountedDriver driver, Stage stage, boolean stopsCloser, int call)
-      throws Exception {
+  private boolean step(Step step, Stage stage, boolean stopsCloser, int call) throws Exception {
     Runnable prepared = operation.prepare().apply(stage);
     AutoCloseable end = stage.end(closer);
     Runnable body = () -> outcomes.run(prepared);
     Runnable ending = () -> outcomes.runEnd(end);
-    boolean wasThere =
-        stopsCloser ? Step.run(driver, call, ending, body) : Step.run(driver, call, body, ending);
+    boolean wasThere = stopsCloser ? step.run(call, ending, body) : step.run(call, body, ending);
     stage.close();
     return wasThere;
   }
