@@ -35,6 +35,9 @@ class BlockReportsTest {
   /** How much of the driver's pools is not freed. */
   private int ordered;
 
+  /** How often memory was used by work of others. */
+  private int usesElsewhere;
+
   /** How often memory was freed in no order. */
   private int plainFrees;
 
@@ -342,12 +345,25 @@ class BlockReportsTest {
     }
 
     @Override
-    public void usedElsewhere(long address, long bytes, int device, long stream) {}
+    public void usedElsewhere(long address, long bytes, int device, long stream) {
+      usesElsewhere++;
+    }
 
     @Override
     public void hostAccess(long address, long bytes, boolean writes) {
       told.add("%s %d at %d".formatted(writes ? "writes" : "reads", bytes, address));
       whenAccessed.run();
+    }
+  }
+
+  @Test
+  void useByWorkOfOthers_isReported_ifThereIsMemory() {
+    try (Buffer some = cuda.allocate(BYTES, stream);
+        Buffer none = cuda.allocate(0, stream)) {
+      some.recordUse(stream);
+      assertThat(usesElsewhere).isOne();
+      none.recordUse(stream);
+      assertThat(usesElsewhere).isOne();
     }
   }
 }

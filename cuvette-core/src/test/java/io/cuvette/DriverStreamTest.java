@@ -430,4 +430,29 @@ class DriverStreamTest {
     device.synchronize();
     assertThat(driver.liveEvents()).isZero();
   }
+
+  /** Else what must not be done in a capture would become a part of the graph. */
+  @Test
+  void streamThatCaptures_isNotAsked() {
+    stream.capture(() -> assertThat(stream.state.ask(() -> true)).isFalse()).close();
+    assertThat(stream.state.ask(() -> true)).isTrue();
+    assertThat(stream.state.ask(() -> false)).isFalse();
+  }
+
+  /** Memory that lives long sees many come and go. */
+  @Test
+  void streamsThatAreClosed_areForgottenByMemoryTheyUsed() {
+    try (Buffer buffer = cuda.allocate(512, stream)) {
+      for (int i = 0; i < 200; i++) {
+        try (CudaStream other = device.createStream(StreamOptions.NON_BLOCKING)) {
+          buffer.recordUse(other);
+        }
+      }
+      int uses = 0;
+      for (var use = ((BufferBase) buffer).block().uses(); use != null; use = use.next()) {
+        uses++;
+      }
+      assertThat(uses).isBetween(1, 100);
+    }
+  }
 }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 
 import io.cuvette.internal.lifetime.ShutdownGate;
 import java.util.concurrent.Callable;
@@ -68,5 +69,15 @@ class ShutdownGateTest {
     try (ExecutorService thread = Executors.newVirtualThreadPerTaskExecutor()) {
       return thread.submit(question).get();
     }
+  }
+
+  @Test
+  void stepThatHasRun_keepsNobodyFromShutting() {
+    gate.run(() -> {});
+    assertThat(gate.<Integer>make(() -> 1)).isEqualTo(1);
+    gate.shut();
+    gate.run(() -> {});
+    gate.close();
+    gate.run(() -> fail("shut"));
   }
 }

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public final class HostView {
-  private static final int LARGEST_BYTE_BUFFER = Integer.MAX_VALUE;
+  /** What the JDK makes a buffer of: as many bytes as the largest array can have on any JVM. */
+  private static final int LARGEST_BYTE_BUFFER = Integer.MAX_VALUE - 8;
 
   private final BargingLock lock = new BargingLock();
   private @Nullable MemorySegment segment;

@@ -14,6 +14,7 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -147,5 +148,19 @@ class IdleMemoryTest {
     assertThat(pool.liveBytes()).isZero();
     stream.synchronize();
     assertThat(pool.usedBytes()).isZero();
+  }
+
+  /** What is larger than all that is kept goes to the driver at once. */
+  @CudaTest
+  void memoryOfAtMost64MiB_isKept(
+      DeviceMemoryResource resource, CudaStream stream, ScriptedDriver driver) {
+    for (int i = 0; i < 3; i++) {
+      resource.allocate(64 * MIB, stream).close();
+    }
+    assertThat(driver.count("memAllocFromPoolAsync")).isOne();
+    for (int i = 0; i < 3; i++) {
+      resource.allocate(64 * MIB + 1, stream).close();
+    }
+    assertThat(driver.count("memAllocFromPoolAsync")).isEqualTo(4);
   }
 }

@@ -98,4 +98,24 @@ class FailedLaunchTest {
     }
     assertThat(pinned.stats().pendingBytes()).isZero();
   }
+
+  /** Only an invalid value can be about memory that was not freed. */
+  @CudaTest
+  void failureOfTheDriver_isNotExplainedByMemory(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = pool.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> buffer.fill((byte) 1, stream));
+        CudaGraphExec executable = graph.instantiate()) {
+      driver.fail("graphLaunch", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> executable.launch(stream))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("GraphOptions.freeOnLaunch");
+      driver.fail("graphLaunch", CudaStatus.INVALID_HANDLE, 1);
+      assertThatThrownBy(() -> executable.launch(stream))
+          .isInstanceOf(CudaException.class)
+          .hasMessageNotContaining("freeOnLaunch");
+      executable.launch(stream);
+      stream.synchronize();
+    }
+  }
 }

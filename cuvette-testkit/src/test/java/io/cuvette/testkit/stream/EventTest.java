@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
@@ -13,6 +14,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import org.junit.jupiter.api.Test;
 
@@ -227,5 +229,12 @@ class EventTest {
       assertThatThrownBy(() -> CudaEvent.elapsedMillis(near, far))
           .isInstanceOfAny(CudaException.class, IllegalArgumentException.class);
     }
+  }
+
+  @CudaTest
+  void closedEvent_isDestroyed(Cuda cuda, ScriptedDriver driver) {
+    CudaDevice device = cuda.device(0);
+    device.createEvent(EventOptions.DEFAULTS).close();
+    assertThat(driver.count("eventDestroy")).isOne();
   }
 }
