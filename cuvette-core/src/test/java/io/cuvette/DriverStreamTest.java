@@ -437,6 +437,11 @@ class DriverStreamTest {
     stream.capture(() -> assertThat(stream.state.ask(() -> true)).isFalse()).close();
     assertThat(stream.state.ask(() -> true)).isTrue();
     assertThat(stream.state.ask(() -> false)).isFalse();
+    try (CudaStream blocking = device.createStream()) {
+      CudaStream none = device.nullStream(); // which takes turns with it
+      blocking.capture(() -> assertThat(none.state.ask(() -> true)).isFalse()).close();
+      assertThat(none.state.ask(() -> true)).isTrue();
+    }
   }
 
   /** Memory that lives long sees many come and go. */

@@ -206,6 +206,7 @@ class SmallRulesTest {
   }
 
   @Test
+  @SuppressWarnings("restricted")
   void byteBuffer_isAsLargeAsTheJdkMakesIt() {
     int most = Integer.MAX_VALUE - 8;
     MemorySegment all = MemorySegment.NULL.reinterpret(most + 1L); // which nobody reads
