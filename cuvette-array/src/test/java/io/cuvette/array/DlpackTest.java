@@ -11,6 +11,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.testkit.CudaTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -307,6 +308,28 @@ class DlpackTest {
       }
     }
     await(() -> used(cuda) == 0);
+  }
+
+  /** Its producer needs no word of its end. */
+  @CudaTest
+  void tensorWithoutADeleter_isTakenAndClosed(Cuda cuda) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment data = arena.allocateFrom(ValueLayout.JAVA_FLOAT, 1, 2, 3);
+      for (boolean versioned : new boolean[] {false, true}) {
+        MemorySegment memory = arena.allocate(DlpackStructure.BYTES, Long.BYTES);
+        DlpackTensor tensor = new DlpackTensor(memory.address(), versioned);
+        DlpackStructure.of(tensor)
+            .write(
+                new DlpackStructure.Content(
+                    data.address(), DlpackDevice.CPU, 0, FLOAT32, Layout.of(3), 0),
+                arena.allocate(2 * Long.BYTES, Long.BYTES),
+                0);
+        try (NdArray taken = Dlpack.take(cuda, tensor)) {
+          assertThat(taken.toArray(float[].class)).containsExactly(1, 2, 3);
+        }
+        tensor.delete();
+      }
+    }
   }
 
   /** There is nothing to wait for in a stream that is closed. */

@@ -70,4 +70,28 @@ class OrderedStepsTest {
               "memAllocFromPoolAsync");
     }
   }
+
+  /** What others gave back meanwhile is in pools that keep it. */
+  @CudaTest(simulatedOnly = true)
+  void poolsAreTrimmedAgain_afterOthersWereWaitedFor(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool =
+        new AsyncMemoryPool(
+            cuda,
+            AsyncPoolChoice.ofDefault(),
+            AsyncPoolOptions.DEFAULTS.withThresholdRaised(false))) {
+      driver
+          .fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, 3)
+          .note("memAllocFromPoolAsync", "memPoolTrimTo");
+      pool.allocate(BYTES, stream).close();
+      assertThat(driver.notes())
+          .containsExactly(
+              "memAllocFromPoolAsync",
+              "memAllocFromPoolAsync",
+              "memPoolTrimTo",
+              "memAllocFromPoolAsync",
+              "memPoolTrimTo",
+              "memAllocFromPoolAsync");
+    }
+  }
 }
