@@ -20,15 +20,19 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.OneChunk;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.FutureTask;
 import java.util.function.LongFunction;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -164,6 +168,37 @@ class ShortageTest {
           });
       assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(refusals).hasSize(asks);
+    }
+  }
+
+  /** Another thread gives it back just now: the limit has room once the driver has it. */
+  @Test
+  @Tag("simulated")
+  void memoryOnItsWayToTheDriver_isWaitedFor_ifTheLimitIsShort() throws Exception {
+    try (ScriptedDriver script = new ScriptedDriver();
+        Cuda cuda =
+            Cuda.open(
+                CudaOptions.simulated()
+                    .withDecorator(script::over)
+                    .withLeakLevel(LeakLevel.OFF)); // without the collector, which waits too
+        MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      pool.allocate(4 * UNIT).close();
+      Hold hold = script.hold("memFree");
+      Thread freeing = Thread.ofPlatform().start(pool::freeAllBlocks);
+      hold.awaitBegun();
+      FutureTask<Long> allocated =
+          new FutureTask<>(() -> {
+            try (Buffer buffer = pool.allocate(4 * UNIT)) {
+              return buffer.byteSize();
+            }
+          });
+      Thread allocating = Thread.ofPlatform().start(allocated);
+      while (allocating.isAlive() && allocating.getState() != Thread.State.TIMED_WAITING) {
+        Thread.onSpinWait();
+      }
+      hold.release();
+      assertThat(allocated.get()).isEqualTo(4 * UNIT);
+      freeing.join();
     }
   }
 
