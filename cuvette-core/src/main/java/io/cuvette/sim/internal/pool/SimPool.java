@@ -246,7 +246,6 @@ public final class SimPool {
 
   public void destroy() {
     destroyed = true;
-    settings[MemPoolAttribute.RELEASE_THRESHOLD] = 0;
     settle(PoolFree::isDone);
     trimTo(0);
     if (shared != null) {
