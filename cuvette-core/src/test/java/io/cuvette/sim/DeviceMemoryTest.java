@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.sim.internal.base.PagedBytes;
@@ -11,10 +12,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -222,6 +226,33 @@ class DeviceMemoryTest extends SimTestBase {
     driver.transfers().memcpyAsync(0, 42, 43, 0, 0);
     driver.transfers().memsetD8Async(0, 42, (byte) 0, 0, 0);
     driver.devices().ctxSynchronize(0);
+  }
+
+  @Test
+  @Timeout(60)
+  void memoryThatTwoThreadsFree_isFreedByOneOfThem() throws InterruptedException {
+    long address = driver.memory().memAlloc(0, KIB);
+    CountDownLatch goOn = hold(0, stream(0));
+    Queue<Throwable> refused = new ConcurrentLinkedQueue<>();
+    List<Thread> freeing = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      freeing.add(
+          Thread.ofPlatform()
+              .uncaughtExceptionHandler((_, e) -> refused.add(e))
+              .start(() -> driver.memory().memFree(0, address)));
+    }
+    for (Thread thread : freeing) {
+      while (thread.getState() != Thread.State.WAITING) {
+        Thread.onSpinWait();
+      }
+    }
+    goOn.countDown();
+    for (Thread thread : freeing) {
+      thread.join();
+    }
+    assertThat(refused).hasSize(1);
+    assertThat(refused.element()).isInstanceOf(CudaException.class);
+    assertThat(driver.liveAllocations()).isZero();
   }
 
   @Test

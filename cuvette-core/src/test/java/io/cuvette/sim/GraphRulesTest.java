@@ -232,6 +232,25 @@ class GraphRulesTest extends SimTestBase {
   }
 
   @Test
+  void launchBehindOneWithTheSameMemory_needsNoMore() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode made =
+        driver
+            .graphs()
+            .graphAddNode(
+                0, graph, new long[0], new GraphNodeParams.Allocation(0, 2 * MIB, List.of(), 0));
+    long _ = add(0, graph, new GraphNodeParams.Free(made.address()), made.node());
+    long executable = instantiate(graph, 0).executable();
+    CountDownLatch goOn = hold(0, stream);
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.graphs().graphLaunch(0, executable, stream);
+    assertThat(driver.graphs().deviceGetGraphMemAttribute(0, GraphMemAttribute.RESERVED_CURRENT))
+        .isEqualTo(2 * MIB);
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, stream);
+  }
+
+  @Test
   void memoryOfGraphs_isMisusedInVain() {
     long graph = driver.graphs().graphCreate();
     AddedNode made =

@@ -2,8 +2,10 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
@@ -98,6 +100,35 @@ class HostileGraphsTest extends SimTestBase {
     assertThat(orders)
         .containsExactlyInAnyOrder(
             List.of(0, 1, 2, 3, 4), List.of(0, 1, 3, 2, 4), List.of(0, 3, 1, 2, 4));
+  }
+
+  @Test
+  void branchBesideACondition_isNotInOrderWithIt() {
+    Set<List<Integer>> orders = new HashSet<>();
+    for (int seed = 0; seed < SEEDS; seed++) {
+      order.clear();
+      try (SimulatedDriver own = SimulatedDriver.open(SimulatedOptions.parse("seed=" + seed))) {
+        long queue = own.streams().streamCreateWithPriority(0, 1, 0);
+        long graph = own.graphs().graphCreate();
+        long condition = own.graphs().graphConditionalHandleCreate(0, graph, 1, true);
+        long start = add(own, graph, note(own, 0));
+        AddedNode conditional =
+            own.graphs()
+                .graphAddNode(
+                    0,
+                    graph,
+                    new long[] {start},
+                    new GraphNodeParams.Conditional(condition, GraphConditionType.IF, 1));
+        add(own, conditional.bodies().getFirst(), note(own, 1));
+        add(own, graph, note(own, 2), start);
+        add(own, graph, note(own, 3), conditional.node());
+        own.graphs().graphLaunch(0, instantiate(own, graph, 0), queue);
+        own.streams().streamSynchronize(0, queue);
+      }
+      orders.add(List.copyOf(order));
+    }
+    assertThat(orders)
+        .containsExactlyInAnyOrder(List.of(0, 1, 2, 3), List.of(0, 1, 3, 2), List.of(0, 2, 1, 3));
   }
 
   @Test

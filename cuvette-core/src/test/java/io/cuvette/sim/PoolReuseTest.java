@@ -157,6 +157,35 @@ class PoolReuseTest {
   }
 
   @Test
+  void streamThatIsOrderedTwice_isSoFromTheFirstTimeOn() {
+    try (Scene scene = Scene.of(0, 1, 0)) {
+      scene.disable(OPPORTUNISTIC, INTERNAL);
+      scene.use(scene.one);
+      scene.order(scene.one, scene.other);
+      long event = scene.driver.events().eventCreate(0, 2);
+      scene.driver.events().eventRecord(0, event, scene.other);
+      scene.order(scene.one, scene.other);
+      long third = scene.driver.streams().streamCreateWithPriority(0, 1, 0);
+      scene.driver.streams().streamWaitEvent(0, third, event);
+      scene.use(third);
+      assertThat(scene.steps()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void freeThatIsDone_isNotKnownFromTheEndOfAnotherStream() {
+    try (Scene scene = Scene.of(0, 1, 0)) {
+      scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
+      scene.driver.pools().memPoolSetAttribute(scene.pool, 4, -1);
+      scene.use(scene.other);
+      scene.progress();
+      scene.driver.streams().streamSynchronize(0, scene.one);
+      scene.use(scene.one);
+      assertThat(scene.steps()).isEqualTo(2);
+    }
+  }
+
+  @Test
   void defaultStream_ordersBlockingStreams() {
     for (int flags = 0; flags <= 1; flags++) {
       try (Scene scene = Scene.of(0, flags, 0)) {
@@ -206,13 +235,16 @@ class PoolReuseTest {
   void fullPool_makesTheStreamWait_soThatTheMemoryIsNeverUsedTwice(long seed) {
     try (Scene scene = Scene.of(seed, 1, 32 * MIB)) {
       scene.driver.pools().memPoolSetAttribute(scene.pool, OPPORTUNISTIC, 0);
-      scene.use(scene.one);
-      long free = scene.driver.events().eventCreate(0, 2);
-      scene.driver.events().eventRecord(0, free, scene.one);
+      long before = scene.allocate(scene.one);
+      scene.fill(before, 1, scene.one);
+      long used = scene.driver.events().eventCreate(0, 2);
+      scene.driver.events().eventRecord(0, used, scene.one);
+      scene.driver.ordered().memFreeAsync(0, before, scene.one);
       long address = scene.allocate(scene.other);
       scene.fill(address, 2, scene.other);
       scene.driver.ordered().memFreeAsync(0, address, scene.other);
       scene.driver.streams().streamSynchronize(0, scene.other);
+      assertThat(scene.driver.events().eventQuery(0, used)).isTrue();
       assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 8)).isEqualTo(32 * MIB);
       assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 7)).isZero();
     }
