@@ -53,6 +53,10 @@ public final class SanitizerCore {
 
   private final ReentrantLock lock = new ReentrantLock();
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** How many pieces of work were noted. Under the lock alone. */
+  private long noted;
+
   private final Consumer<? super SanitizerReport> consumer;
   private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
 
@@ -110,25 +114,32 @@ public final class SanitizerCore {
     }
   }
 
-  /** Checks work, queues it, and notes it once the driver took it. */
+  /**
+   * Checks work, queues it, and notes it once the driver took it. What other threads noted in
+   * between was not there to be checked against, nor this work for them: that is checked then.
+   */
   void queue(Work work, Runnable call) {
-    Lane lane = locked(findings -> checkWork(work, findings));
+    Checked checked = locked(findings -> checked(work, findings));
     call.run();
-    if (lane != null) {
-      check(_ -> note(work, lane));
+    if (checked != null) {
+      check(findings -> {
+        checkAgain(checked, findings);
+        note(checked);
+      });
     }
   }
 
   /** The same for one call that queues several pieces of work. */
   void queueAll(List<Work> works, Runnable call) {
-    List<@Nullable Lane> lanes = new ArrayList<>();
-    works.forEach(work -> lanes.add(locked(findings -> checkWork(work, findings))));
+    List<@Nullable Checked> all = new ArrayList<>();
+    works.forEach(work -> all.add(locked(findings -> checked(work, findings))));
     call.run();
-    for (int i = 0; i < works.size(); i++) {
-      Work work = works.get(i);
-      Lane lane = lanes.get(i);
-      if (lane != null) {
-        check(_ -> note(work, lane));
+    for (Checked checked : all) {
+      if (checked != null) {
+        check(findings -> {
+          checkAgain(checked, findings);
+          note(checked);
+        });
       }
     }
   }
@@ -219,6 +230,30 @@ public final class SanitizerCore {
     return done;
   }
 
+  /**
+   * Work that was checked.
+   *
+   * @param noted how much had been noted then
+   * @param isRight whether nothing was found
+   */
+  private record Checked(Work work, Lane lane, long noted, boolean isRight) {}
+
+  private @Nullable Checked checked(Work work, Findings findings) {
+    Lane lane = checkWork(work, findings);
+    return lane == null ? null : new Checked(work, lane, noted, findings.isEmpty());
+  }
+
+  private void checkAgain(Checked checked, Findings findings) {
+    if (checked.isRight && checked.noted != noted && checked.lane.capture() == null) {
+      checkRaces(checked.work, checked.lane, findings);
+    }
+  }
+
+  private void checkRaces(Work work, Lane lane, Findings findings) {
+    streams.order.join(lane);
+    work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+  }
+
   private @Nullable Lane checkWork(Work work, Findings findings) {
     work.resolve(memory.views);
     Lane lane = streams.lane(work.device, work.stream, work.site, findings);
@@ -227,14 +262,16 @@ public final class SanitizerCore {
       memory.mappings.checkAccess(range, work.device, work.site, findings);
     }
     if (lane != null && lane.capture() == null) {
-      streams.order.join(lane);
-      work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+      checkRaces(work, lane, findings);
       memory.checkContent(work, findings);
     }
     return lane;
   }
 
-  private void note(Work work, Lane lane) {
+  private void note(Checked checked) {
+    Work work = checked.work;
+    Lane lane = checked.lane;
+    noted++;
     if (lane.capture() == null) {
       long number = lane.next();
       for (Range range : work.ranges()) {
