@@ -142,4 +142,18 @@ class SanitizerHandleTest extends SanitizerTestBase {
 
     assertSilent();
   }
+
+  @Test
+  void functionOfACapture_saysNothingOfEarlierWork() {
+    long first = stream();
+    long block = memory();
+    write(block, first);
+    driver.captures().streamBeginCapture(0, first, 0);
+    driver.streams().launchHostFunc(0, first, () -> {}); // whenever it runs
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, first));
+    assertSilent();
+    write(block, stream());
+
+    assertOnly(Misuse.RACE);
+  }
 }

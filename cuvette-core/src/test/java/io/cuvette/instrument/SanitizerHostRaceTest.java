@@ -1,7 +1,9 @@
 package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -217,5 +219,23 @@ class SanitizerHostRaceTest {
       on.driver.graphs().graphDestroy(graph);
     }
     assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void memoryWhoseFreeWasRefused_isLookedAtAsBefore() {
+    Faults faults =
+        Faults.at(SimulatedDriver.open(SimulatedOptions.DEFAULTS), 1).only("memFreeHost");
+    try (SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add)) {
+      long memory = above.memory().memAlloc(0, BYTES);
+      MemorySegment pinned = above.memory().memHostAlloc(0, BYTES, 0).fill((byte) 1);
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> above.memory().memFreeHost(0, pinned.address()));
+      above.transfers().memcpyHtoDAsync(0, memory, pinned, 0);
+      pinned.fill((byte) 2);
+      above.streams().streamSynchronize(0, 0);
+      assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+      above.memory().memFree(0, memory);
+      above.memory().memFreeHost(0, pinned.address());
+    }
   }
 }

@@ -475,4 +475,20 @@ class SanitizerOrderTest extends SanitizerTestBase {
       }
     };
   }
+
+  @Test
+  void write_isARaceWithTheReaderThatItsStreamDidNotWaitFor() {
+    long event = event();
+    long writer = stream();
+    write(block, writer);
+    driver.streams().streamSynchronize(0, writer);
+    read(block, first);
+    read(block, second);
+    driver.events().eventRecord(0, event, second);
+    driver.streams().streamWaitEvent(0, writer, event);
+    write(block, writer);
+
+    assertThat(assertOnly(Misuse.RACE).message())
+        .contains("is not ordered after the read on stream 0x%x".formatted(first));
+  }
 }

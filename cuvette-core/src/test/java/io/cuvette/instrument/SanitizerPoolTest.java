@@ -2,6 +2,9 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.foreign.ValueLayout;
+import java.lang.foreign.MemorySegment;
+import io.cuvette.driver.BlockListener;
 import org.junit.jupiter.api.Test;
 
 class SanitizerPoolTest extends SanitizerTestBase {
@@ -88,5 +91,61 @@ class SanitizerPoolTest extends SanitizerTestBase {
 
     driver.blockAllocated(0x5000, 512);
     assertOnly(Misuse.UNKNOWN_ADDRESS);
+  }
+
+  @Test
+  void partFreedLongAgo_isNotTheOneThatIsThereNow() {
+    driver.blockAllocated(chunk + 512, 512);
+    driver.blockFreed(0, chunk + 512, first);
+    driver.blockAllocated(chunk, 1024);
+    driver.blockFreed(0, chunk + 512, first);
+
+    assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("512 bytes into block");
+  }
+
+  private MemorySegment pinned() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 64, 0);
+    pinned.fill((byte) 7);
+    return pinned;
+  }
+
+  private void lend(MemorySegment memory) {
+    driver
+        .blockListener()
+        .blockAllocated(new BlockListener.Block(1, memory.address(), memory.byteSize()));
+  }
+
+  private static void assertUntouched(MemorySegment memory) {
+    assertThat(memory.toArray(ValueLayout.JAVA_BYTE)).containsOnly(7);
+  }
+
+  @Test
+  void memoryThatIsLentToTheHost_isMarkedUnwritten_unlessAnybodyMayUseIt() {
+    MemorySegment unused = pinned();
+    lend(unused);
+    assertThat(unused.toArray(ValueLayout.JAVA_BYTE)).doesNotContain(7);
+    assertSilent();
+
+    MemorySegment twice = pinned();
+    lend(twice);
+    twice.fill((byte) 7);
+    lend(twice);
+    assertOnly(Misuse.LENT_TWICE);
+    assertUntouched(twice);
+    reports.clear();
+
+    MemorySegment used = pinned();
+    fill(used.address(), 64, first);
+    lend(used);
+    assertOnly(Misuse.RACE);
+    assertUntouched(used);
+    reports.clear();
+
+    MemorySegment inOrder = pinned();
+    driver
+        .blockListener()
+        .blockAllocated(new BlockListener.Block(1, inOrder.address(), 64), 0, first);
+    assertSilent();
+    assertUntouched(inOrder);
   }
 }

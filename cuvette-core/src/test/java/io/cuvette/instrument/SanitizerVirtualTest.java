@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemAccessFlags;
@@ -254,5 +255,38 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     unmap(0, 1);
     virtual.memAddressFree(range, 8 * PAGE);
     assertThat(driver.leaks()).isEmpty();
+  }
+
+  private void lend(int page) {
+    long stream = stream();
+    driver.blockListener().blockAllocated(new BlockListener.Block(1, page(page), PAGE), 0, stream);
+  }
+
+  @Test
+  void memoryThatOthersHave_mayBeWrittenByThem_whoeverItIsLentTo() {
+    virtual.memExportToShareableHandle(map(0));
+    map(1);
+    write(0, 1, 1);
+    lend(0);
+    lend(1);
+    read(0, 0, 1);
+    assertSilent();
+    read(0, 1, 1);
+    reported(Misuse.UNINITIALIZED_READ);
+  }
+
+  @Test
+  void newMemory_isNobodyElses_whateverItsHandleWas() {
+    long handle = map(0);
+    virtual.memExportToShareableHandle(handle);
+    unmap(0, 1);
+    virtual.memRelease(handle);
+    tiny.handleAgain(handle);
+    assertThat(map(0)).isEqualTo(handle);
+    map(1, handle);
+    lend(1);
+    read(0, 1, 1);
+
+    reported(Misuse.UNINITIALIZED_READ);
   }
 }

@@ -54,6 +54,11 @@ final class TinyDriver {
     openedTwice.add(address);
   }
 
+  /** The next handle is one that there was before. */
+  void handleAgain(long handle) {
+    nextHandle.set(handle);
+  }
+
   /** A method fails from now on; no other does. */
   void refuse(String method) {
     refused = method;

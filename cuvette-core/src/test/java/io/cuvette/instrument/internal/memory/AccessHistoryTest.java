@@ -1,0 +1,41 @@
+package io.cuvette.instrument.internal.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.lang.ref.WeakReference;
+import org.junit.jupiter.api.Test;
+
+class AccessHistoryTest {
+  private final KnownStreams known = new KnownStreams();
+  private final AccessHistory history = new AccessHistory();
+
+  private WeakReference<Access> use(Lane lane, Kind kind) {
+    Range range = new Range(0x1000, 64, kind, false);
+    Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"));
+    history.add(access, known.order);
+    return new WeakReference<>(access);
+  }
+
+  /** A program may use the same bytes on one stream after the other for ever. */
+  @Test
+  void useThatIsFinished_isForgotten_onceAnotherStreamUsesItsBytes() {
+    Lane first = known.create(0, 0x100, false, null);
+    Lane second = known.create(0, 0x101, false, null);
+    WeakReference<Access> write = use(first, Kind.WRITE);
+    known.order.finish(known.workOf(first));
+    WeakReference<Access> later = use(second, Kind.WRITE);
+    for (int i = 0; i < 10 && write.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(write.get()).isNull();
+    assertThat(later.get()).isNotNull();
+    assertThat(history.unfinished(new Range(0x1000, 64, Kind.HOLD, false), known.order))
+        .isSameAs(later.get());
+  }
+}
