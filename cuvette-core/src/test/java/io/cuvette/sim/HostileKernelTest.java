@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
@@ -313,6 +314,35 @@ class HostileKernelTest {
       assertThat(read(memory)).isZero();
       launch(handle, shape(1, 1, 0, false), memory);
       assertThat(read(memory)).isOne();
+    }
+  }
+
+  /** Nothing guards memory against a view that its thread has left. */
+  @Test
+  void viewOfAThreadThatHasEnded_touchesNothing() {
+    long memory = zeros(16);
+    AtomicReference<KernelThread> kept = new AtomicReference<>();
+    assertThat(run(kernel(kept::set), shape(1, 1, 0, false), memory)).isZero();
+    KernelThread view = kept.get();
+    MemorySegment bytes = MemorySegment.ofArray(new byte[8]);
+    List<Runnable> uses =
+        List.of(
+            () -> view.getByte(memory),
+            () -> view.getInt(memory),
+            () -> view.getLong(memory),
+            () -> view.setByte(memory, (byte) 1),
+            () -> view.setInt(memory, 1),
+            () -> view.setLong(memory, 1),
+            () -> view.getBytes(memory, bytes),
+            () -> view.setBytes(memory, bytes),
+            () -> view.atomicUpdate(memory, old -> old + 1),
+            () -> view.atomicUpdateLong(memory, old -> old + 1),
+            () -> view.setConditional(1, 1),
+            view::syncThreads,
+            view::syncCluster,
+            view::syncGrid);
+    for (Runnable use : uses) {
+      assertThatIllegalStateException().isThrownBy(use::run).withMessageContaining("after its end");
     }
   }
 }

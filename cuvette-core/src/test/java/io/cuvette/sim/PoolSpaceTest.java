@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.sim.internal.pool.PoolSpace;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import org.junit.jupiter.api.Test;
@@ -335,5 +336,16 @@ class PoolSpaceTest extends SimTestBase {
     before = large.simulatedNanos(0);
     allocate(80 * MIB);
     assertThat(large.simulatedNanos(0) - before).isGreaterThan(60_000);
+  }
+
+  /** One that is eight times as large as all it could have, or larger, has no addresses. */
+  @Test
+  void poolGrowsInVain_onlyForWhatIsLessThanEightTimesWhatItMayHave() {
+    long most = 64 * MIB;
+    PoolSpace space = new PoolSpace(2 * MIB, most, () -> Long.MAX_VALUE, _ -> {});
+    space.growInVain(space.gaps, 8 * most);
+    assertThat(space.reserved.bytes()).isZero();
+    space.growInVain(space.gaps, 8 * most - 1);
+    assertThat(space.reserved.bytes()).isEqualTo(most);
   }
 }

@@ -387,6 +387,22 @@ class SimulatedKernelTest {
   }
 
   @Test
+  void attributesOfAKernel_haveNumbersFrom0To15() {
+    long found = find(kernel(_ -> {}));
+    assertThat(driver.kernels().kernelGetAttribute(15, found, 0)).isZero();
+    for (int none : new int[] {-1, 16}) {
+      assertFails(
+          INVALID_VALUE,
+          "attribute: %d (expected: 0 to 15)".formatted(none),
+          () -> driver.kernels().kernelGetAttribute(none, found, 0));
+      assertFails(
+          INVALID_VALUE,
+          "attribute: %d (expected: 0 to 15)".formatted(none),
+          () -> driver.kernels().kernelSetAttribute(none, 1, found, 0));
+    }
+  }
+
+  @Test
   void kernelWithoutFunction_orWithOtherParameters_isExplained() {
     SimulatedKernel known = kernel(_ -> {});
     SimulatedKernel unknown = SimulatedKernel.of("nobodyHasIt", _ -> {}, POINTER, INT);

@@ -42,6 +42,17 @@ class SimMemoryHandleTest extends SimSharingBase {
     assertThat(exporter.liveBytes(0)).isEqualTo(100_352);
   }
 
+  /** As with the driver's flag: the opening lets the device in. */
+  @Test
+  void memoryOfAnotherDevice_isOpenToTheOneThatOpensIt_withoutPeerAccess() {
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    long theirs = importer.sharing().ipcOpenMemHandle(1, handle);
+    importer.transfers().memsetD8Async(1, theirs, (byte) 4, 9, 0);
+    importer.streams().streamSynchronize(1, 0);
+    assertThat(read(exporter, ours + 8)).isEqualTo((byte) 4);
+    importer.sharing().ipcCloseMemHandle(1, theirs);
+  }
+
   @Test
   void handleOpenedTwice_isOneAddress_untilItIsClosedTwice() {
     byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
