@@ -10,13 +10,19 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -411,5 +417,48 @@ class HostMemoryTest extends SimTestBase {
     } finally {
       System.clearProperty("cuvette.sim.dir");
     }
+  }
+
+  /** What else can take memory away that was there: nothing is lost in silence. */
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void hostMemoryThatTheSystemTakesBack_failsTheDevice() throws IOException {
+    SimulatedDriver alone = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (alone) {
+      MemorySegment memory = alone.memory().memHostAlloc(0, MIB, 0);
+      UUID mark = UUID.randomUUID();
+      memory.set(ValueLayout.JAVA_LONG, 0, mark.getMostSignificantBits());
+      memory.set(ValueLayout.JAVA_LONG, 8, mark.getLeastSignificantBits());
+      truncate(mark);
+      assertFails(
+          CudaStatus.UNKNOWN,
+          "more room for its file",
+          () -> {
+            alone.transfers().memsetD8Async(0, memory.address(), (byte) 1, MIB, 0);
+            alone.streams().streamSynchronize(0, 0);
+          });
+    }
+  }
+
+  /** Cuts the file of a driver off that begins with a mark. */
+  private static void truncate(UUID mark) throws IOException {
+    try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+      for (Path one : open) {
+        if (Files.isSymbolicLink(one)
+            && Files.readSymbolicLink(one).toString().contains("cuvette-sim-")) {
+          try (FileChannel file =
+              FileChannel.open(one, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            ByteBuffer start = ByteBuffer.allocate(16).order(ByteOrder.nativeOrder());
+            if (file.read(start, 0) == 16
+                && start.getLong(0) == mark.getMostSignificantBits()
+                && start.getLong(8) == mark.getLeastSignificantBits()) {
+              FileChannel _ = file.truncate(0);
+              return;
+            }
+          }
+        }
+      }
+    }
+    throw new AssertionError("no file of the driver is open");
   }
 }

@@ -27,12 +27,17 @@ public final class MappedFiles {
       return true;
     }
     try {
-      access.run();
-      meetSafepoint();
+      run(access);
       return true;
     } catch (InternalError e) {
       return false;
     }
+  }
+
+  /** Reads or writes memory that has to be there: the JVM's error comes here and not later. */
+  public static void run(Runnable access) {
+    access.run();
+    meetSafepoint();
   }
 
   /** Something that is done with the bytes of a page. */

@@ -208,22 +208,34 @@ public final class HostBlock extends SimBlock implements HeldMemory {
     }
   }
 
+  /**
+   * Reads or writes the memory; false if the program mapped it from a file that does not have it any
+   * more. The simulator's own is there, or the device fails.
+   */
+  boolean access(Runnable access) {
+    if (kind == Kind.REGISTERED || kind == Kind.PAGEABLE) {
+      return MappedFiles.access(segment, access);
+    }
+    MappedFiles.run(access);
+    return true;
+  }
+
   @Override
   public void read(long offset, MemorySegment target) {
     MemorySegment source = content().asSlice(offset, target.byteSize());
-    MappedFiles.access(segment, () -> target.copyFrom(source));
+    boolean _ = access(() -> target.copyFrom(source));
   }
 
   @Override
   public void write(long offset, MemorySegment source) {
     checkWritable();
     MemorySegment target = content().asSlice(offset, source.byteSize());
-    MappedFiles.access(segment, () -> target.copyFrom(source));
+    boolean _ = access(() -> target.copyFrom(source));
   }
 
   @Override
   public void fill(long offset, long bytes, int pattern) {
     checkWritable();
-    MappedFiles.access(segment, () -> PagedBytes.fill(content(), offset, bytes, pattern));
+    boolean _ = access(() -> PagedBytes.fill(content(), offset, bytes, pattern));
   }
 }

@@ -64,14 +64,14 @@ public record SimPlace(SimBlock block, long offset) {
       HostBlock to = (HostBlock) block;
       to.checkWritable();
       MemorySegment content = to.content().asSlice(offset, bytes);
-      MappedFiles.access(to.segment, () -> source.block.read(source.offset, content));
+      boolean _ = to.access(() -> source.block.read(source.offset, content));
     }
   }
 
   /** Of a file that has become shorter since, what is left of it. */
   private void writeFrom(HostBlock from, long start, long bytes) {
     MemorySegment content = from.content().asSlice(start, bytes);
-    if (!MappedFiles.access(from.segment, () -> block.write(offset, content))) {
+    if (!from.access(() -> block.write(offset, content))) {
       MappedFiles.forEachPage(content, (at, page) -> block.write(offset + at, page));
     }
   }

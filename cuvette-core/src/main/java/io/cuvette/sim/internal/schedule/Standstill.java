@@ -57,7 +57,6 @@ final class Standstill {
     looks = moves == moved && !scheduler.canRun() ? looks + 1 : 0;
     moved = moves;
     if (looks >= LOOKS) {
-      looks = 0;
       scheduler.devices().forEach(this::report);
     }
   }
