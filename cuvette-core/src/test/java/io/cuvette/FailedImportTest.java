@@ -5,15 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.block.Block;
-import io.cuvette.internal.block.Face;
-import io.cuvette.internal.block.Faces;
-import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.share.Importer;
 import java.io.UncheckedIOException;
-import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Steps of an import that fail in their middle: after each test nothing is mapped or open. */
@@ -73,45 +66,5 @@ class FailedImportTest extends OverFakeSharing {
         };
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
     assertThat(descriptors.open()).isEmpty();
-  }
-
-  /** The heap has no room for what users would hold. */
-  private static final class WithoutHeap implements Faces {
-    private final Faces faces = BufferKind.DEVICE;
-
-    @Override
-    public Face make(long address, long bytes, OpenStream stream) {
-      throw new OutOfMemoryError("the test's");
-    }
-
-    @Override
-    public void own(Face buffer, Block block) {
-      faces.own(buffer, block);
-    }
-
-    @Override
-    public Memory memory(Face buffer) {
-      return faces.memory(buffer);
-    }
-
-    @Override
-    public boolean isOfDevice() {
-      return faces.isOfDevice();
-    }
-
-    @Override
-    public boolean isOfHost() {
-      return faces.isOfHost();
-    }
-
-    @Override
-    public @Nullable MemorySegment hostMemory(Face buffer) {
-      return faces.hostMemory(buffer);
-    }
-
-    @Override
-    public long hostAddress(Face buffer) {
-      return faces.hostAddress(buffer);
-    }
   }
 }

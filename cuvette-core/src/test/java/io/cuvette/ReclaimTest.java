@@ -96,6 +96,19 @@ class ReclaimTest {
     assertThat(looks.get()).as("once for each collection that was joined").isBetween(1, 9);
   }
 
+  /** More are for those who joined one that had begun before: in one of some rounds nobody did. */
+  @Test
+  void collectionThatEnded_isFollowedByOneLook() {
+    int fewest = Integer.MAX_VALUE;
+    for (int round = 0; round < 5 && fewest > 1; round++) {
+      Collector.PROCESS.helped(); // no rest
+      AtomicInteger looks = new AtomicInteger();
+      assertThat(new Reclaim(tracker()).<Object>search(() -> false, () -> look(looks))).isNull();
+      fewest = Math.min(fewest, looks.get());
+    }
+    assertThat(fewest).isEqualTo(1);
+  }
+
   private static @Nullable Object look(AtomicInteger looks) {
     assertThat(looks.incrementAndGet()).isLessThan(1000);
     return null;

@@ -100,24 +100,25 @@ public final class HostViews<M extends Ending> {
    * @throws IllegalStateException naming a buffer whose segment is in use still
    */
   public void closeAll() {
-    if (Await.until(this::tryCloseAll, Ending.PATIENCE_NANOS)) {
+    if (Await.until(() -> closeUnused() == null, Ending.PATIENCE_NANOS)) {
       return; // what is opened from now on ends with its buffer
     }
-    for (View view : open.values()) {
-      if (view.of.isOut()) {
-        continue;
-      }
+    View used = closeUnused();
+    if (used != null) {
       throw new IllegalStateException(
-          "Cuda cannot be closed: the segment of %s is in use".formatted(view.of.describe()));
+          "Cuda cannot be closed: the segment of %s is in use".formatted(used.of.describe()));
     }
   }
 
-  private boolean tryCloseAll() {
-    boolean isDone = true;
+  /** Closes those that can be; one that is in use, or null. */
+  private @Nullable View closeUnused() {
+    View used = null;
     for (View view : open.values()) {
-      isDone &= view.of.isOut() || view.close();
+      if (!view.of.isOut() && !view.close()) {
+        used = view;
+      }
     }
-    return isDone;
+    return used;
   }
 
   /** Notes memory of the program that a buffer was made of, and is not freed with it. */

@@ -203,6 +203,23 @@ class FailingCaptureTest {
     checkUsable();
   }
 
+  /** The graph that comes of it in the end uses it. */
+  @Test
+  void memoryOfACapture_whoseEndFails_isItsGraphs() {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      begin();
+      pool.allocate(BYTES, stream).close();
+      fails(Failure.END, stream::endCapture);
+      try (CudaGraph graph = stream.endCapture();
+          CudaGraphExec executable = graph.instantiate()) {
+        cuda.leaksFound();
+        assertThat(pool.stats().pendingBytes() + pool.stats().graphBytes()).isPositive();
+        executable.launch(stream);
+        stream.synchronize();
+      }
+    }
+  }
+
   @Test
   void memoryOfACapture_whoseEndFailsLate_comesBack() {
     try (MemoryPool pool = new MemoryPool(cuda)) {

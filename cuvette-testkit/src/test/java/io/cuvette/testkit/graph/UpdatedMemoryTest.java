@@ -12,6 +12,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.concurrent.locks.LockSupport;
@@ -68,5 +69,21 @@ class UpdatedMemoryTest {
       cuda.leaksFound();
     }
     assertThat(pinned.stats().pendingBytes()).isZero();
+  }
+
+  /** What an update replaces that was not launched since the last one is let go of at once. */
+  @CudaTest(simulatedOnly = true)
+  void updateThatNeverRan_isFollowedByNoMark(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer source = pool.allocate(BYTES, stream);
+        Buffer target = pool.allocate(BYTES, stream);
+        CudaGraphExec executable = copy(stream, source, target)) {
+      executable.launch(stream);
+      update(executable, stream, target, source);
+      driver.note("eventRecord");
+      update(executable, stream, source, target);
+      assertThat(driver.notes()).isEmpty();
+      stream.synchronize();
+    }
   }
 }

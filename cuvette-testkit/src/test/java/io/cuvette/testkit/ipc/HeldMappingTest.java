@@ -3,6 +3,9 @@ package io.cuvette.testkit.ipc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AllocationHandle;
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.AsyncPoolOptions;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -17,6 +20,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -163,6 +167,24 @@ class HeldMappingTest extends TwoProcesses {
           }
         }
         assertThat(OpenFiles.count()).isLessThanOrEqualTo(open);
+      }
+    }
+  }
+
+  /** Who borrows the pool of another process has not made it. */
+  @Test
+  void bufferOfAPool_thatIsBorrowedByItsHandleToo_isImported() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64);
+        DeviceMemoryResource imported = mapped(resource);
+        AsyncMemoryPool _ =
+            new AsyncMemoryPool(
+                importer,
+                List.of(AsyncPoolChoice.ofHandle(imported.handle()), AsyncPoolChoice.ofDefault()),
+                AsyncPoolOptions.DEFAULTS)) {
+      buffer.fill((byte) 6);
+      try (DeviceBuffer part = imported.importBuffer(buffer.descriptor())) {
+        assertThat(bytes(part)).containsOnly(6);
       }
     }
   }

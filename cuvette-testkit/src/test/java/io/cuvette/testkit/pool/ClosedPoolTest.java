@@ -2,6 +2,7 @@ package io.cuvette.testkit.pool;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
@@ -12,6 +13,8 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.sim.SimulatedDriver;
@@ -158,5 +161,20 @@ class ClosedPoolTest {
     }
     other.synchronize();
     assertThat(driver.liveAllocations()).isEqualTo(live);
+  }
+
+  /** It would not help. */
+  @Test
+  void deviceThatIsShort_doesNotWaitForMemoryOfTheHost() {
+    try (Gate _ = Gate.on(other);
+        MemoryPool scarce = new MemoryPool(cuda)) {
+      try (PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+          PinnedBuffer block = pinned.allocate(MIB)) {
+        block.recordUse(other);
+      }
+      assertThatThrownBy(() -> scarce.allocate((2 * POOLS + 1) * MIB, stream))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(other.isDone()).isFalse();
+    }
   }
 }

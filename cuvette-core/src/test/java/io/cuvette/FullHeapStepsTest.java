@@ -1,0 +1,55 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.VirtualCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingVirtual;
+import io.cuvette.internal.paged.GrowableBlock;
+import io.cuvette.internal.paged.Paging;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What the driver gave goes back to it if there is no Java heap for what stands for it. */
+class FullHeapStepsTest {
+  private final List<Long> reserved = new ArrayList<>();
+
+  private CudaDriver counting(CudaDriver driver) {
+    VirtualCalls calls =
+        new ForwardingVirtual(driver.virtual()) {
+          @Override
+          public long memAddressReserve(long bytes, long alignment, long address) {
+            long range = super.memAddressReserve(bytes, alignment, address);
+            reserved.add(range);
+            return range;
+          }
+
+          @Override
+          public void memAddressFree(long address, long bytes) {
+            super.memAddressFree(address, bytes);
+            boolean _ = reserved.remove(address);
+          }
+        };
+    return new ForwardingDriver(driver) {
+      @Override
+      public VirtualCalls virtual() {
+        return calls;
+      }
+    };
+  }
+
+  @Test
+  void addressesOfAGrowableBufferThatCannotBeMade_areGivenBack() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::counting))) {
+      CudaDevice device = cuda.device(0);
+      Paging paging = Paging.of(device.core(), List.of());
+      assertThatThrownBy(() ->
+              GrowableBlock.make(new WithoutHeap(), paging, 1 << 20, device.nullStream().core()))
+          .isInstanceOf(OutOfMemoryError.class);
+      assertThat(reserved).isEmpty();
+    }
+  }
+}

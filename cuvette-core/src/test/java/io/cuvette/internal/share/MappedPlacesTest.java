@@ -1,0 +1,50 @@
+package io.cuvette.internal.share;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.session.PeerHandles;
+import java.nio.ByteBuffer;
+import org.junit.jupiter.api.Test;
+
+/** Whose memory a range of a pool would be mapped over, by where its neighbours are. */
+class MappedPlacesTest {
+  private static final long ADDRESS = 0x10_0000;
+  private static final long OFFSET = 0x4000;
+  private static final long BYTES = 0x1000;
+
+  private final Mappings table = Mappings.of(true);
+  private final MappedPlaces places = new MappedPlaces();
+  private final Mapping known = mapping(1, OFFSET, BYTES);
+
+  private Mapping mapping(int block, long offset, long bytes) {
+    ByteBuffer name = ByteBuffer.wrap(new byte[] {(byte) block});
+    PeerHandles.Range range = new PeerHandles.Range(name, offset, bytes);
+    return new Mapping(new Mappings.Key(-1, name, range), table);
+  }
+
+  private boolean overlaps(int block, long offset, long bytes) {
+    Mapping asker = mapping(block, offset, bytes);
+    PeerHandles.Range range = asker.range();
+    return range != null && places.ownerOfUnmapped(range, asker) == known;
+  }
+
+  @Test
+  void rangeOfTheSameBlock_isAsFarFromItsNeighbourAsItsOffset() {
+    places.put(known, ADDRESS, BYTES);
+    assertThat(overlaps(1, OFFSET + BYTES - 0x100, 0x100)).as("its last bytes").isTrue();
+    assertThat(overlaps(1, OFFSET + BYTES, 0x100)).as("what is behind").isFalse();
+    assertThat(overlaps(1, OFFSET - 0x100, 0x200)).as("into its first bytes").isTrue();
+    assertThat(overlaps(1, OFFSET - 0x100, 0x100)).as("what is before").isFalse();
+    assertThat(overlaps(2, OFFSET, BYTES)).as("of another block").isFalse();
+  }
+
+  @Test
+  void rangeOfItsOwn_isNoOverlap_norIsThatOfMemoryThatWent() {
+    places.put(known, ADDRESS, BYTES);
+    PeerHandles.Range own = known.range();
+    assertThat(own).isNotNull();
+    assertThat(places.ownerOfUnmapped(own, known)).isNull();
+    places.remove(known);
+    assertThat(overlaps(1, OFFSET, BYTES)).isFalse();
+  }
+}
