@@ -22,6 +22,9 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class IdleChunksTest {
   private static final long MIB = 1L << 20;
+  /** A reading of the clock is shared by no more. */
+  private static final int QUESTIONS = 64;
+
   private static final Duration MINUTE = Duration.ofMinutes(1);
   private static final long SEED = Long.getLong("cuvette.seed", 1);
 
@@ -34,8 +37,14 @@ class IdleChunksTest {
   private final MemoryPoolCore pool =
       MemoryPool.core(owner, cuda, PoolOptions.DEFAULTS, this::readClock);
 
+  /** What is done while the clock is read, under the lock of a stream's blocks. */
+  private Runnable meanwhile = () -> {};
+
   private long readClock() {
     readings.incrementAndGet();
+    Runnable now = meanwhile;
+    meanwhile = () -> {};
+    now.run();
     return time.get();
   }
 
@@ -187,5 +196,25 @@ class IdleChunksTest {
     } else if (allIdle) {
       assertThat(released).isEqualTo(releasable);
     }
+  }
+
+  /** Who finds the lock taken leaves the block there; the next who frees one brings it along. */
+  @Test
+  void blockThatWasLeft_isIdleSinceTheNextWasFreed() {
+    List<BufferBase> blocks = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      blocks.add(allocate(MIB, one));
+    }
+    List<BufferBase> others = new ArrayList<>();
+    for (int i = 0; i < QUESTIONS; i++) {
+      others.add(allocate(512, one));
+    }
+    others.forEach(this::free); // each question reads the clock from here on
+    meanwhile = blocks.get(1)::close;
+    free(blocks.get(0));
+    free(blocks.get(2));
+    pass(MINUTE);
+    assertThat(trim(MINUTE)).isPositive();
+    assertThat(pool.heldBytes()).isZero();
   }
 }

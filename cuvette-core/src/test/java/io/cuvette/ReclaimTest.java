@@ -103,7 +103,8 @@ class ReclaimTest {
     for (int round = 0; round < 5 && fewest > 1; round++) {
       Collector.PROCESS.helped(); // no rest
       AtomicInteger looks = new AtomicInteger();
-      assertThat(new Reclaim(tracker()).<Object>search(() -> false, () -> look(looks))).isNull();
+      Object found = new Reclaim(tracker()).search(() -> false, () -> look(looks));
+      assertThat(found).isNull();
       fewest = Math.min(fewest, looks.get());
     }
     assertThat(fewest).isEqualTo(1);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.session.PeerHandles;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 /** Whose memory a range of a pool would be mapped over, by where its neighbours are. */
@@ -24,8 +25,8 @@ class MappedPlacesTest {
 
   private boolean overlaps(int block, long offset, long bytes) {
     Mapping asker = mapping(block, offset, bytes);
-    PeerHandles.Range range = asker.range();
-    return range != null && places.ownerOfUnmapped(range, asker) == known;
+    PeerHandles.Range range = Objects.requireNonNull(asker.range());
+    return places.ownerOfUnmapped(range, asker) == known;
   }
 
   @Test
@@ -41,8 +42,7 @@ class MappedPlacesTest {
   @Test
   void rangeOfItsOwn_isNoOverlap_norIsThatOfMemoryThatWent() {
     places.put(known, ADDRESS, BYTES);
-    PeerHandles.Range own = known.range();
-    assertThat(own).isNotNull();
+    PeerHandles.Range own = Objects.requireNonNull(known.range());
     assertThat(places.ownerOfUnmapped(own, known)).isNull();
     places.remove(known);
     assertThat(overlaps(1, OFFSET, BYTES)).isFalse();
