@@ -121,24 +121,6 @@ class BoxCopyTest {
     }
   }
 
-  /** Each layer is a row, which is not the same as one row. */
-  @CudaTest
-  void layersOfOneRow_areWhatCopyingRowsGives(Cuda cuda) {
-    CopyBox in = CopyBox.of(MIB / 8, 1, 4).withTarget(3, MIB / 8 + 9, 2);
-    byte[] host = Bytes.random(1, bytes(in, in.source()));
-    byte[] device = Bytes.random(2, bytes(in, in.target()));
-    try (Buffer buffer = cuda.allocate(device.length)) {
-      buffer.copyFrom(MemorySegment.ofArray(device));
-      buffer.copyFrom(MemorySegment.ofArray(host), in);
-      byte[] after = expected(device, host, in);
-      assertThat(read(buffer)).isEqualTo(after);
-      CopyBox out = CopyBox.of(MIB / 8, 1, 4).withSource(3, MIB / 8 + 9, 2);
-      byte[] back = new byte[host.length];
-      buffer.copyTo(MemorySegment.ofArray(back), out);
-      assertThat(back).isEqualTo(expected(new byte[host.length], after, out));
-    }
-  }
-
   private static Buffer buffer(Cuda cuda, CudaStream stream, long bytes, int kind) {
     return switch (kind) {
       case 0 -> cuda.allocate(bytes, stream);
