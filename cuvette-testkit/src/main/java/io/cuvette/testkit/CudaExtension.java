@@ -2,7 +2,7 @@ package io.cuvette.testkit;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.LongStream;
@@ -42,8 +42,8 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
     CudaTest test = context.getRequiredTestMethod().getAnnotation(CudaTest.class);
     List<TestTemplateInvocationContext> runs = new ArrayList<>();
     for (String device : devices()) {
-      if (device.toLowerCase(Locale.ROOT).startsWith(SIMULATED)) {
-        seeds(test)
+      if (DriverProviders.name(device).equals(SIMULATED)) {
+        seeds(test, SimulatedSettings.seed(device))
             .forEach(seed -> runs.add(new SubjectRun(Subject.simulated(device, test, seed))));
       } else if (!needsSimulator(test)) {
         runs.add(new SubjectRun(Subject.real(device, test)));
@@ -52,42 +52,61 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
     return runs.stream();
   }
 
+  /** Wrong ones are refused, so that no slip skips all tests. */
   private static List<String> devices() {
-    String only = System.getProperty("cuvette.device");
-    return only == null || only.isBlank() ? List.of(SIMULATED, GPU) : List.of(only.strip());
+    String property = System.getProperty("cuvette.device");
+    if (property == null || property.isBlank()) {
+      return List.of(SIMULATED, GPU);
+    }
+    String only = property.strip();
+    if (!DriverProviders.name(only).equals(GPU) && !DriverProviders.isKnown(only)) {
+      throw new IllegalArgumentException(
+          "-Dcuvette.device: '%s' (expected: gpu, sim, or sim:devices=2,memory=80GiB,seed=7)"
+              .formatted(property));
+    }
+    return List.of(only);
   }
 
   private static boolean needsSimulator(CudaTest test) {
     return test.simulatedOnly() || !test.memory().isEmpty() || !test.peers().isEmpty();
   }
 
-  private static LongStream seeds(CudaTest test) {
+  /**
+   * The seeds of a test.
+   *
+   * @param chosen what the settings of the device, or cuvette.seed, choose; empty if neither does
+   */
+  private static LongStream seeds(CudaTest test, OptionalLong chosen) {
     if (test.seeds() < 1) {
       throw new IllegalArgumentException("seeds: %d (expected: >= 1)".formatted(test.seeds()));
     }
-    Long only = Long.getLong("cuvette.seed");
-    if (only != null) {
-      return LongStream.of(only);
+    if (chosen.isPresent()) {
+      return LongStream.of(chosen.getAsLong());
     }
-    String wanted = System.getProperty("cuvette.seeds", "1").strip();
+    String wanted = System.getProperty("cuvette.seeds", "").strip();
+    if (wanted.isEmpty()) {
+      return LongStream.rangeClosed(1, test.seeds());
+    }
     Matcher range = RANGE.matcher(wanted);
     if (!range.matches()) {
       throw notSeeds(wanted);
     }
     long number = Long.parseLong(range.group(1));
-    if (range.group(2) == null) {
-      return LongStream.rangeClosed(1, Math.max(test.seeds(), number));
-    }
-    long last = Long.parseLong(range.group(2));
-    if (last < number) {
+    boolean isRange = range.group(2) != null;
+    long last = isRange ? Long.parseLong(range.group(2)) : number;
+    if (last < number || last < 1) {
       throw notSeeds(wanted);
+    }
+    if (!isRange) {
+      return LongStream.rangeClosed(1, Math.max(test.seeds(), number));
     }
     return LongStream.rangeClosed(number, last);
   }
 
   private static IllegalArgumentException notSeeds(String wanted) {
     return new IllegalArgumentException(
-        "-Dcuvette.seeds=%s (expected: a number, such as 500, or a range, such as 501-1000)"
+        ("-Dcuvette.seeds=%s (expected: a number >= 1, such as 500, or the first and the last of a"
+                + " range, such as 501-1000)")
             .formatted(wanted));
   }
 }

@@ -66,7 +66,8 @@ public @interface CudaTest {
   /**
    * {@return the number of seeds the simulator runs the test with, at least 1} The system property
    * {@code cuvette.seeds} raises it for all tests, or is the range of seeds, such as {@code
-   * 501-1000}; and {@code cuvette.seed} names the only one.
+   * 501-1000}; {@code cuvette.seed}, or else a seed in the settings of {@code cuvette.device},
+   * names the only one.
    */
   int seeds() default 1;
 

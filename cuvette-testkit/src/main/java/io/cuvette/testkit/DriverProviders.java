@@ -14,6 +14,11 @@ final class DriverProviders {
 
   private DriverProviders() {}
 
+  /** Whether there is a driver of this name on the path, available or not. */
+  static boolean isKnown(String specification) {
+    return find(name(specification)).isPresent();
+  }
+
   static boolean isAvailable(String specification) {
     return AVAILABLE.computeIfAbsent(
         name(specification), name -> find(name).map(CudaDriverProvider::isAvailable).orElse(false));
@@ -40,7 +45,8 @@ final class DriverProviders {
     return provider.open(colon < 0 ? "" : specification.substring(colon + 1));
   }
 
-  private static String name(String specification) {
+  /** What is before the settings. */
+  static String name(String specification) {
     int colon = specification.indexOf(':');
     return colon < 0 ? specification : specification.substring(0, colon);
   }

@@ -45,7 +45,7 @@ public final class Subject {
   }
 
   static Subject real(String device, CudaTest test) {
-    return new Subject(device, test, Long.getLong("cuvette.seed", 1));
+    return new Subject(device, test, SimulatedSettings.seedOfProperty().orElse(1));
   }
 
   /** {@return the device specification, such as {@code gpu} or {@code sim:devices=2,seed=1}} */

@@ -34,6 +34,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
@@ -297,17 +299,58 @@ class CudaTestTest {
 
   @Test
   void rangeOfSeeds_isWhatRuns_andOtherTextIsRefused() {
-    assumeSimulator();
-    Properties before = (Properties) System.getProperties().clone();
-    System.clearProperty("cuvette.seed");
-    try {
+    withProperties(() -> {
       System.setProperty("cuvette.seeds", "%d-%d".formatted(FAILING + 1, FAILING + 4));
       assertThat(run(FailsWithOneSeed.class).getTestsSucceededCount()).isEqualTo(4);
-      for (String wrong : List.of("6-3", "3-", "many", "-1")) {
+      System.setProperty("cuvette.seeds", " ");
+      assertThat(run(FailsWithOneSeed.class).getTestsFoundCount()).isEqualTo(3);
+      for (String wrong : List.of("6-3", "3-", "many", "-1", "0", "0-0")) {
         System.setProperty("cuvette.seeds", wrong);
         assertThat(failure(FailsWithOneSeed.class))
             .contains("-Dcuvette.seeds=" + wrong + " (expected: a number");
       }
+    });
+  }
+
+  @Test
+  void seedOfTheDevice_isTheOnlyOne_ifNoPropertyNamesAnother() {
+    withProperties(() -> {
+      System.setProperty("cuvette.device", "sim:devices=1, seed=" + FAILING);
+      assertThat(failure(FailsWithOneSeed.class)).contains("-Dcuvette.seed=" + FAILING);
+      assertThat(run(FailsWithOneSeed.class).getTestsFoundCount()).isEqualTo(1);
+      System.setProperty("cuvette.seed", "0" + (FAILING + 9)); // not octal
+      assertThat(run(FailsWithOneSeed.class).getTestsSucceededCount()).isEqualTo(1);
+      System.setProperty("cuvette.seed", "0x2");
+      assertThat(failure(FailsWithOneSeed.class))
+          .contains("-Dcuvette.seed: '0x2' (expected: a 64-bit number)");
+    });
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "gpux | -Dcuvette.device: 'gpux' (expected: gpu, sim, or sim:",
+        "simulator | -Dcuvette.device: 'simulator' (expected: gpu, sim, or sim:",
+        "SIM | -Dcuvette.device: 'SIM' (expected: gpu, sim, or sim:",
+        "sim:devices=2,devices=3 | devices: '3' (expected: to be given once)",
+        "sim:, | setting: '' (expected: key=value)",
+        "sim:seed=abc | seed: 'abc' (expected: a 64-bit number)"
+      })
+  void deviceThatCudaRefuses_failsTheTest(String device, String message) {
+    withProperties(() -> {
+      System.setProperty("cuvette.device", device);
+      assertThat(failures(FailsWithOneSeed.class)).contains(message);
+    });
+  }
+
+  private static void withProperties(Runnable test) {
+    assumeSimulator();
+    Properties before = (Properties) System.getProperties().clone();
+    System.clearProperty("cuvette.seed");
+    System.clearProperty("cuvette.device");
+    try {
+      test.run();
     } finally {
       System.setProperties(before);
     }
@@ -339,6 +382,10 @@ class CudaTestTest {
   /** With -Dcuvette.device=gpu there is no run of these, and nothing to fail. */
   private static String failure(Class<?> suite) {
     assumeSimulator();
+    return failures(suite);
+  }
+
+  private static String failures(Class<?> suite) {
     List<TestExecutionSummary.Failure> failures = run(suite).getFailures();
     assertThat(failures).isNotEmpty(); // one for each seed
     StringWriter text = new StringWriter();
