@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class IdleChunksTest {
   private static final long MIB = 1L << 20;
+
   /** A reading of the clock is shared by no more. */
   private static final int QUESTIONS = 64;
 

@@ -2,9 +2,9 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.lang.foreign.ValueLayout;
-import java.lang.foreign.MemorySegment;
 import io.cuvette.driver.BlockListener;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
 class SanitizerPoolTest extends SanitizerTestBase {

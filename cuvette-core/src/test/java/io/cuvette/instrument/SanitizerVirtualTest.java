@@ -3,8 +3,8 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemHandleType;

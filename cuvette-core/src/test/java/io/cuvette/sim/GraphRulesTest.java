@@ -343,9 +343,7 @@ class GraphRulesTest extends SimTestBase {
     long fill = add(0, graph, new GraphNodeParams.Fill(memory, 1, 4, 2));
     String message = "of type MEMSET (expected: a kernel)";
     assertFails(
-        CudaStatus.INVALID_VALUE,
-        message,
-        () -> driver.graphs().graphKernelNodeGetPriority(fill));
+        CudaStatus.INVALID_VALUE, message, () -> driver.graphs().graphKernelNodeGetPriority(fill));
     assertFails(
         CudaStatus.INVALID_VALUE,
         message,

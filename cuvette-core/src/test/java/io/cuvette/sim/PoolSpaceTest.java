@@ -2,9 +2,9 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.sim.internal.pool.PoolSpace;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.sim.internal.pool.PoolSpace;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -70,7 +70,7 @@ class SimulatedGuideTest {
         .orThrow();
   }
 
-  @CudaTest(seeds = 12) // every schedule of the simulated device
+  @CudaTest(seeds = 24) // every schedule, with and without shared queues
   void aCopyThatIsWaitedFor_hasTheBytes(CudaStream stream, MemoryPool pool) {
     try (Buffer buffer = pool.allocate(64, stream)) {
       buffer.fill((byte) 7, stream);

@@ -209,8 +209,8 @@ public final class HostBlock extends SimBlock implements HeldMemory {
   }
 
   /**
-   * Reads or writes the memory; false if the program mapped it from a file that does not have it any
-   * more. The simulator's own is there, or the device fails.
+   * Reads or writes the memory; false if the program mapped it from a file that does not have it
+   * any more. The simulator's own is there, or the device fails.
    */
   boolean access(Runnable access) {
     if (kind == Kind.REGISTERED || kind == Kind.PAGEABLE) {
