@@ -6,9 +6,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +36,9 @@ public final class DriverProxy {
           .flatMap(type -> Arrays.stream(type.getDeclaredMethods()))
           .filter(method -> !Modifier.isStatic(method.getModifiers()) && !isPart(method))
           .toList();
+
+  private static final Set<String> NAMES =
+      METHODS.stream().map(Method::getName).collect(Collectors.toUnmodifiableSet());
 
   private DriverProxy() {}
 
@@ -88,6 +93,47 @@ public final class DriverProxy {
   /** {@return the methods of {@link CudaDriver} and of its parts, in no particular order} */
   public static List<Method> methods() {
     return METHODS;
+  }
+
+  /**
+   * Checks that {@link CudaDriver} or one of its parts has a method of this name.
+   *
+   * @param argument what the exception calls the name
+   * @param name the name, such as {@code memAlloc}
+   * @return the name
+   * @throws IllegalArgumentException if there is no such method
+   */
+  public static String requireName(String argument, String name) {
+    Objects.requireNonNull(argument, "argument");
+    Objects.requireNonNull(name, "name");
+    if (!NAMES.contains(name)) {
+      throw new IllegalArgumentException(
+          "%s: '%s' (expected: a call of CudaDriver)".formatted(argument, name));
+    }
+    return name;
+  }
+
+  /**
+   * Checks that {@link CudaDriver} or its parts have methods of all these names.
+   *
+   * @param argument what the exception calls the names
+   * @param names the names, such as {@code memAlloc}, at least one; a name may be repeated
+   * @return the names, each of them once
+   * @throws IllegalArgumentException if there is no name, or no method of one of the names
+   */
+  public static Set<String> requireNames(String argument, String... names) {
+    Objects.requireNonNull(argument, "argument");
+    Objects.requireNonNull(names, "names");
+    if (names.length == 0) {
+      throw new IllegalArgumentException(
+          argument + ": none (expected: at least one call of CudaDriver)");
+    }
+    Set<String> known = new HashSet<>();
+    for (int i = 0; i < names.length; i++) {
+      String element = "%s[%d]".formatted(argument, i);
+      known.add(requireName(element, Objects.requireNonNull(names[i], element)));
+    }
+    return Set.copyOf(known);
   }
 
   /**

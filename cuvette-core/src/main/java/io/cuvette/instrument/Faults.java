@@ -18,11 +18,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Counts the calls of a driver and fails one of them, or one and all after it. Thread-safe.
  *
- * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code close} and
- * {@code hostView}, which calls no driver. A failing call throws a {@link CudaException} whose text
- * states that it was injected, and does not reach the driver below, unless the mode is {@link
- * FaultMode#AFTER_EFFECT}. So a failing call that frees has <em>not</em> freed: freeing again later
- * succeeds, and {@link #freeRefused()} frees what was not freed since.
+ * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code
+ * blockListener}, {@code close} and {@code hostView}, which call no driver or end it. A failing
+ * call throws a {@link CudaException} whose text states that it was injected, and does not reach
+ * the driver below, unless the mode is {@link FaultMode#AFTER_EFFECT}. So a failing call that frees
+ * has <em>not</em> freed: freeing again later succeeds, and {@link #freeRefused()} frees what was
+ * not freed since.
  *
  * <p>With no status given, each call fails as it most often does: allocations, streams and events
  * for want of memory, waits and queries because a kernel failed, {@code callMalloc} with the 0 that
@@ -30,7 +31,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Faults {
   private static final Set<String> NEVER_FAIL =
-      Set.of("name", "isSimulated", "close", "hostView", "toString", "hashCode", "equals");
+      Set.of(
+          "name",
+          "isSimulated",
+          "blockListener",
+          "close",
+          "hostView",
+          "toString",
+          "hashCode",
+          "equals");
 
   private static final String LIBRARY = "io.cuvette";
   private static final String END_CAPTURE = "streamEndCapture";
@@ -175,12 +184,21 @@ public final class Faults {
   /**
    * Returns the same fault, counted from 0 again, over the calls of these methods alone.
    *
-   * @param methodNames the names of the methods that count
+   * @param methodNames the names of the methods that count, such as {@code memAlloc}, at least one
    * @return the fault, not yet reached
+   * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
+   *     fail
    */
   public Faults only(String... methodNames) {
     Objects.requireNonNull(methodNames, "methodNames");
-    return only(Set.of(methodNames)::contains);
+    Set<String> names = DriverProxy.requireNames("methodNames", methodNames);
+    for (String name : names) {
+      if (NEVER_FAIL.contains(name)) {
+        throw new IllegalArgumentException(
+            "methodNames: '%s' (expected: calls that can fail)".formatted(name));
+      }
+    }
+    return only(names::contains);
   }
 
   /** {@return the driver whose calls are counted and fail; its name is {@code faults(NAME)}} */

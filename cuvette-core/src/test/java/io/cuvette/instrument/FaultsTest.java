@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
+import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -95,6 +96,31 @@ class FaultsTest {
 
     assertThat(failure(() -> faults.driver().events().eventCreate(0, 0))).isNotNull();
     assertThat(faults.calls()).isEqualTo(1);
+  }
+
+  @Test
+  void only_takesANameTwice() {
+    Faults faults = Faults.at(tiny.driver, 2).only("memAlloc", "memAlloc");
+    faults.driver().memory().memAlloc(0, 1);
+
+    assertThat(failure(() -> faults.driver().memory().memAlloc(0, 1))).isNotNull();
+  }
+
+  @Test
+  void only_refusesNamesThatCanNeverFail() {
+    Faults faults = Faults.from(tiny.driver, 1);
+
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> faults.only("memFree", "memAloc"))
+        .withMessage("methodNames[1]: 'memAloc' (expected: a call of CudaDriver)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> faults.only(new String[0]))
+        .withMessage("methodNames: none (expected: at least one call of CudaDriver)");
+    for (String name : List.of("close", "hostView", "blockListener")) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> faults.only("memAlloc", name))
+          .withMessage("methodNames: '%s' (expected: calls that can fail)", name);
+    }
   }
 
   @Test

@@ -4,18 +4,15 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
-import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,9 +25,6 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe; closing it releases all that it holds.
  */
 public final class ScriptedDriver implements AutoCloseable {
-  private static final Set<String> NAMES =
-      DriverProxy.methods().stream().map(Method::getName).collect(Collectors.toUnmodifiableSet());
-
   private final Map<String, Answer> answers = new ConcurrentHashMap<>();
   private final Map<String, Hold> holds = new ConcurrentHashMap<>();
   private final Map<String, AtomicLong> counts = new ConcurrentHashMap<>();
@@ -208,11 +202,7 @@ public final class ScriptedDriver implements AutoCloseable {
   }
 
   private static String known(String name) {
-    if (!NAMES.contains(Objects.requireNonNull(name, "name"))) {
-      throw new IllegalArgumentException(
-          "name: '%s' (expected: a call of CudaDriver)".formatted(name));
-    }
-    return name;
+    return DriverProxy.requireName("name", name);
   }
 
   private @Nullable Object follow(DriverCall call) throws Throwable {
