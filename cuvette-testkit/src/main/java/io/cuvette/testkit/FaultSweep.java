@@ -3,6 +3,7 @@ package io.cuvette.testkit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.FaultMode;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -130,12 +131,13 @@ public final class FaultSweep {
    * Allows the use case to succeed although one of these methods failed. Elsewhere an error that
    * does not reach the caller is a finding.
    *
-   * @param methodNames names of calls, such as {@code memAlloc}
+   * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
+   * @throws IllegalArgumentException if there is no name, or the driver has no such call
    */
   public FaultSweep recoveringFrom(String... methodNames) {
     Objects.requireNonNull(methodNames, "methodNames");
-    return recoveringFrom(Set.of(methodNames)::contains);
+    return recoveringFrom(DriverProxy.requireNames("methodNames", methodNames)::contains);
   }
 
   /**
@@ -154,13 +156,14 @@ public final class FaultSweep {
    * Allows the use case to succeed although one of these methods failed with this status.
    *
    * @param status the error of the call
-   * @param methodNames names of calls, such as {@code memAlloc}
+   * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
+   * @throws IllegalArgumentException if there is no name, or the driver has no such call
    */
   public FaultSweep recoveringFrom(CudaStatus status, String... methodNames) {
     Objects.requireNonNull(status, "status");
     Objects.requireNonNull(methodNames, "methodNames");
-    Set<String> methods = Set.of(methodNames);
+    Set<String> methods = DriverProxy.requireNames("methodNames", methodNames);
     recoverable =
         recoverable.or(fault -> fault.status() == status && methods.contains(fault.method()));
     return this;
@@ -172,13 +175,14 @@ public final class FaultSweep {
    * where the same call for the program must fail.
    *
    * @param caller the method of the library, as in {@code DriverStream.isIdle}
-   * @param methodNames names of calls, such as {@code memAlloc}
+   * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
+   * @throws IllegalArgumentException if there is no name, or the driver has no such call
    */
   public FaultSweep recoveringWithin(String caller, String... methodNames) {
     Objects.requireNonNull(caller, "caller");
     Objects.requireNonNull(methodNames, "methodNames");
-    Set<String> methods = Set.of(methodNames);
+    Set<String> methods = DriverProxy.requireNames("methodNames", methodNames);
     recoverable =
         recoverable.or(
             fault -> methods.contains(fault.method()) && fault.callers().contains(caller));
@@ -384,7 +388,8 @@ public final class FaultSweep {
   private SweepRun attempt(
       UseCase useCase, FaultMode mode, long number, @Nullable CudaStatus status)
       throws InterruptedException {
-    SweepRun run = new SweepRun(drivers.get(), mode, number, status, ignored);
+    CudaDriver driver = Objects.requireNonNull(drivers.get(), "drivers.get()");
+    SweepRun run = new SweepRun(driver, mode, number, status, ignored);
     run.run(useCase, timeLimit, patience);
     run.judge(allowed, recoverable, leftovers);
     return run;

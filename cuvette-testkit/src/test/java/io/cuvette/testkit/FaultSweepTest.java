@@ -2,6 +2,7 @@ package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -145,6 +147,30 @@ class FaultSweepTest {
     assertThat(strict.findings()).extracting(SweepFinding::problem).containsOnly(Problem.SWALLOWED);
     assertThat(strict.findings()).hasSize((int) strict.faults());
     assertThat(lenient.isClean()).isTrue();
+  }
+
+  @Test
+  void nameThatNoCallHas_isRefused_andOneGivenTwiceIsNot() {
+    for (Function<String[], FaultSweep> names :
+        List.<Function<String[], FaultSweep>>of(
+            sweep::recoveringFrom,
+            given -> sweep.recoveringFrom(CudaStatus.OUT_OF_MEMORY, given),
+            given -> sweep.recoveringWithin("DriverStream.isIdle", given))) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> names.apply(new String[] {"memFree", "memAloc"}))
+          .withMessage("methodNames[1]: 'memAloc' (expected: a call of CudaDriver)");
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> names.apply(new String[0]))
+          .withMessage("methodNames: none (expected: at least one call of CudaDriver)");
+      assertThat(names.apply(new String[] {"memAlloc", "memAlloc"})).isSameAs(sweep);
+    }
+  }
+
+  @Test
+  void driverThatIsNull_isNamed() {
+    assertThatNullPointerException()
+        .isThrownBy(() -> FaultSweep.over(() -> null).run(FaultSweepTest::careful))
+        .withMessage("drivers.get()");
   }
 
   private static void swallow(Runnable call) {
