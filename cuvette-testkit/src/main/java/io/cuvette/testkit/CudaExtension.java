@@ -40,6 +40,8 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
   public Stream<TestTemplateInvocationContext> provideTestTemplateInvocationContexts(
       ExtensionContext context) {
     CudaTest test = context.getRequiredTestMethod().getAnnotation(CudaTest.class);
+    atLeastOne("devices", test.devices());
+    atLeastOne("seeds", test.seeds());
     List<TestTemplateInvocationContext> runs = new ArrayList<>();
     for (String device : devices()) {
       if (DriverProviders.name(device).equals(SIMULATED)) {
@@ -71,15 +73,18 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
     return test.simulatedOnly() || !test.memory().isEmpty() || !test.peers().isEmpty();
   }
 
+  private static void atLeastOne(String element, int value) {
+    if (value < 1) {
+      throw new IllegalArgumentException("%s: %d (expected: >= 1)".formatted(element, value));
+    }
+  }
+
   /**
    * The seeds of a test.
    *
    * @param chosen what the settings of the device, or cuvette.seed, choose; empty if neither does
    */
   private static LongStream seeds(CudaTest test, OptionalLong chosen) {
-    if (test.seeds() < 1) {
-      throw new IllegalArgumentException("seeds: %d (expected: >= 1)".formatted(test.seeds()));
-    }
     if (chosen.isPresent()) {
       return LongStream.of(chosen.getAsLong());
     }

@@ -45,7 +45,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 public @interface CudaTest {
 
-  /** {@return the number of devices that the test needs} A machine with fewer GPUs skips it. */
+  /**
+   * {@return the number of devices that the test needs, at least 1} A machine with fewer GPUs skips
+   * it.
+   */
   int devices() default 1;
 
   /**

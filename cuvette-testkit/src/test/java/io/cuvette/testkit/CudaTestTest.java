@@ -60,6 +60,18 @@ class CudaTestTest {
     void never(Cuda cuda) {}
   }
 
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
+  static class RunsWithNoDevice {
+    @CudaTest(simulatedOnly = true, devices = 0)
+    void never(Cuda cuda) {}
+  }
+
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
+  static class RunsWithFewerDevicesThanNone {
+    @CudaTest(devices = -1)
+    void never(Cuda cuda) {}
+  }
+
   /** Leaves one thing of each kind open. */
   @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class LeavesThings {
@@ -295,6 +307,13 @@ class CudaTestTest {
   @Test
   void noSeed_isRefused() {
     assertThat(failure(RunsWithNoSeed.class)).contains("seeds: 0 (expected: >= 1)");
+  }
+
+  @Test
+  void noDevice_isRefused() {
+    assertThat(failure(RunsWithNoDevice.class)).contains("devices: 0 (expected: >= 1)");
+    assertThat(failure(RunsWithFewerDevicesThanNone.class))
+        .contains("devices: -1 (expected: >= 1)");
   }
 
   @Test
