@@ -73,6 +73,9 @@ public record SimulatedOptions(
   /** Each stream has its own queue, or they share 8, as the seed says. */
   static final int BY_SEED = -1;
 
+  /** What a device specification has before the settings. */
+  private static final String PREFIX = "sim:";
+
   private static final int QUEUE_LENGTH = 1024;
   private static final int PATIENCE_MILLIS = 10_000;
 
@@ -108,9 +111,9 @@ public record SimulatedOptions(
     long taken = Math.max(contextBytes, 0) + othersBytes;
     check(
         0 <= taken && taken <= memoryBytes,
-        "context and others",
-        taken,
-        "at most the memory, " + memoryBytes);
+        contextBytes < 0 ? "others" : "context: %d, others".formatted(contextBytes),
+        othersBytes,
+        "at most the memory, %d%s".formatted(memoryBytes, contextBytes < 0 ? "" : ", together"));
     check(
         BY_SEED <= queues && queues <= MAX_QUEUES,
         "queues",
@@ -194,12 +197,18 @@ public record SimulatedOptions(
    *     </td><td>{@code seed}</td></tr>
    * </table>
    *
-   * @param settings settings of a device specification, separated by commas
+   * @param settings settings of a device specification, separated by commas, without its {@code
+   *     sim:}
    * @return the options, with defaults for what the settings leave out
    * @throws IllegalArgumentException naming the key, the value and the rule
    */
   public static SimulatedOptions parse(String settings) {
     Objects.requireNonNull(settings, "settings");
+    check(
+        !settings.strip().startsWith(PREFIX),
+        "settings",
+        "'" + settings + "'",
+        "what follows '" + PREFIX + "' in a device specification");
     OptionsDraft draft = new OptionsDraft(DEFAULTS);
     draft.seed = seedOfProperty();
     Set<String> seen = new HashSet<>();

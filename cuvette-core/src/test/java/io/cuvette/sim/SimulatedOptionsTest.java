@@ -80,7 +80,9 @@ class SimulatedOptionsTest {
         "seed=1.5 | seed: '1.5' (expected: a 64-bit number)",
         "seed= | seed: '' (expected: a 64-bit number)",
         "context=-1 | context: '-1' (expected: a size with a unit of B, KiB, MiB,",
-        "others=200GiB | context and others: 214748364800 (expected: at most the memory, 150",
+        "memory=1GiB,others=2GiB | others: 2147483648 (expected: at most the memory, 1073741824)",
+        "sim:devices=2 | settings: 'sim:devices=2' (expected: what follows 'sim:' in a device spec",
+        "sim: | settings: 'sim:' (expected: what follows 'sim:' in a device specification)",
         "concurrentManaged=yes | concurrentManaged: 'yes' (expected: true or false)",
         "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
         "peers=0-1 | peers: '0-1' (expected: pairs of two different devices from 0 to 0)",
@@ -96,6 +98,18 @@ class SimulatedOptionsTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new SimulatedDriverProvider().open(settings))
         .withMessageStartingWith(message);
+  }
+
+  @Test
+  void contextAndOthersAboveTheMemory_areNamedEachWithItsFigure() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> SimulatedOptions.parse("memory=4MiB,context=3MiB,others=2MiB"))
+        .withMessage(
+            "context: 3145728, others: 2097152 (expected: at most the memory, 4194304, together)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(
+            () -> SimulatedOptions.DEFAULTS.withOthersBytes(1).withContextBytes(Long.MAX_VALUE))
+        .withMessageStartingWith("context: 9223372036854775807, others: 1 (expected: at most");
   }
 
   @Test
