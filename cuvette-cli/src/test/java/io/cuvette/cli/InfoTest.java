@@ -64,7 +64,9 @@ class InfoTest {
     assertThat(Run.of("info", "--device", "sim").out())
         .containsPattern("device 0 +yes; handle types: none, file descriptor\n")
         .containsPattern("host NUMA node 0 +yes; handle types: none, file descriptor\n")
-        .containsPattern("NUMA nodes of the host +0\n");
+        .containsPattern("NUMA nodes of the host +node 0\n");
+    assertThat(Run.of("info", "--device", "sim:numaNodes=3").out())
+        .containsPattern("NUMA nodes of the host +nodes 0, 1, 2\n");
   }
 
   @Test

@@ -57,7 +57,7 @@ record PoolInfo(List<PoolProbe.Result> kinds, List<Integer> nearest) {
           kind.available() ? "yes; handle types: " + handles : "no, " + reason(kind.error());
       line(out, kind.name(), text);
     }
-    line(out, "NUMA nodes of the host", nodes().isEmpty() ? "none" : text(nodes()));
+    line(out, "NUMA nodes of the host", text(nodes()));
     for (int device = 0; device < nearest.size(); device++) {
       String node = nearest.get(device) < 0 ? "not known" : "node " + nearest.get(device);
       line(out, "nearest to device " + device, node);
@@ -73,6 +73,11 @@ record PoolInfo(List<PoolProbe.Result> kinds, List<Integer> nearest) {
   }
 
   private static String text(List<Integer> nodes) {
-    return String.join(", ", nodes.stream().map(String::valueOf).toList());
+    String numbers = String.join(", ", nodes.stream().map(String::valueOf).toList());
+    return switch (nodes.size()) {
+      case 0 -> "none";
+      case 1 -> "node " + numbers;
+      default -> "nodes " + numbers;
+    };
   }
 }
