@@ -75,11 +75,11 @@ class TidyTest {
     String pom = files.getOrDefault("pom.xml", "");
     List<String> modules = found(pom, "<module>(cuvette-[a-z]+)</module>");
     assertThat(modules).isNotEmpty();
-    assertThat(found(pom, "<argument>(\\.|build|cuvette-[a-z]+)</argument>"))
+    String checkstyle = files.getOrDefault("build/checkstyle/pom.xml", "");
+    assertThat(found(checkstyle, "<argument>(\\.|build|cuvette-[a-z]+)</argument>"))
         .startsWith("build")
         .containsAll(modules)
         .hasSize(modules.size() + 1);
-    String checkstyle = files.getOrDefault("build/checkstyle/pom.xml", "");
     List<String> sources =
         found(checkstyle, "<sourceDirectory>.*/(build|cuvette-[a-z]+(?=/src))\\b.*<");
     assertThat(sources)
