@@ -82,11 +82,12 @@ class HeldStreamsTest {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicReference<CompletableFuture<Void>> added = new AtomicReference<>();
     AtomicBoolean wasEarly = new AtomicBoolean();
+    long handle = stream.handle(); // not below the call: that would wait for it
     driver.answer(
         "streamWaitValue32",
         call -> {
           for (int i = 0; i < 100; i++) { // each query lets work go on
-            boolean _ = call.below().streams().streamQuery(0, stream.handle());
+            boolean _ = call.below().streams().streamQuery(0, handle);
           }
           wasEarly.set(begun.await(HELD_MILLIS, TimeUnit.MILLISECONDS));
           return call.proceed();
