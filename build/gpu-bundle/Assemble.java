@@ -27,7 +27,7 @@ final class Assemble {
       List.of(
           "cuvette-core",
           "cuvette-ffm",
-          "cuvette-testkit",
+          "cuvette-tests",
           "cuvette-array",
           "cuvette-arrow",
           "cuvette-cli");

@@ -22,7 +22,7 @@ class ReadmeTest {
 
   /** The names of the documents; those of the kind example are their blocks of code. */
   private static final String NAMES =
-      "cuvette-testkit/src/test/resources/io/cuvette/testkit/guide/names.txt";
+      "cuvette-tests/src/test/resources/io/cuvette/testkit/guide/names.txt";
 
   @Test
   void table_hasEachExampleWithItsSummary() throws IOException {

@@ -23,7 +23,7 @@ class GuideSnippetsTest {
   /** Where they are. */
   private static final List<String> PROGRAMS =
       List.of(
-          "cuvette-testkit/src/test/java/io/cuvette/testkit/guide",
+          "cuvette-tests/src/test/java/io/cuvette/testkit/guide",
           "cuvette-array/src/test/java/io/cuvette/array/guide",
           "cuvette-arrow/src/test/java/io/cuvette/arrow/guide");
 
