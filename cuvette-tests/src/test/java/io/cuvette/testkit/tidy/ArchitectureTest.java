@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -162,6 +163,12 @@ class ArchitectureTest {
     library =
         new ClassFileImporter()
             .importPaths(MODULES.stream().map(ArchitectureTest::compiled).toList());
+  }
+
+  /** They are tens of megabytes, which each collection for a later test would go through. */
+  @AfterAll
+  static void forgetClasses() {
+    library = new ClassFileImporter().importClasses();
   }
 
   private static Path compiled(String module) {
