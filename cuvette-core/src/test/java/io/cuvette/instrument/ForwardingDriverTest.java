@@ -12,6 +12,7 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
@@ -37,6 +38,7 @@ import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.driver.UserObject;
+import io.cuvette.driver.VirtualCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
@@ -107,6 +109,16 @@ class ForwardingDriverTest {
     }
 
     @Override
+    public GraphCalls graphs() {
+      return new ForwardingGraphs(super.graphs()) {};
+    }
+
+    @Override
+    public VirtualCalls virtual() {
+      return new ForwardingVirtual(super.virtual()) {};
+    }
+
+    @Override
     public IpcCalls sharing() {
       return new ForwardingIpc(super.sharing()) {};
     }
@@ -170,6 +182,16 @@ class ForwardingDriverTest {
     assertThat(received).startsWith(method).hasSize(1 + arguments.length);
     assertThat(received.subList(1, received.size())).containsExactly(arguments);
     assertThat(result).isEqualTo(answer);
+  }
+
+  /** Else its methods would be called on the delegate's own part. */
+  @Test
+  void eachPart_isReplacedHere() {
+    assertThat(CudaDriver.class.getDeclaredMethods())
+        .filteredOn(method -> method.getReturnType().getSimpleName().endsWith("Calls"))
+        .hasSize(14)
+        .allSatisfy(part ->
+            assertThat(Replacing.class.getDeclaredMethod(part.getName())).isNotNull());
   }
 
   @Test

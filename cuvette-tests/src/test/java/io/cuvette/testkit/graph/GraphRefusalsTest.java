@@ -1,0 +1,84 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.GraphUpdateResult;
+import io.cuvette.driver.InstantiatedGraph;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.Map;
+
+/** What a driver answers in the place of an error is told in words, and the node is named. */
+class GraphRefusalsTest {
+  private static final Map<Integer, String> OF_INSTANTIATION =
+      Map.of(
+          2, "the graph's structure is not valid, such as a cycle",
+          3, "the operation of a node cannot be instantiated",
+          4, "its work is of several contexts",
+          5, "the handle of a condition has no conditional node",
+          77, "CUgraphInstantiateResult 77");
+
+  private static final Map<Integer, String> OF_UPDATE =
+      Map.of(
+          2, "the graph has other nodes or edges than the one that was instantiated",
+          3, "a node has another type than before",
+          4, "a kernel is another one (empty node 0x%x), which this driver does not support",
+          5, "parameters changed that cannot",
+          6, "a node cannot be updated",
+          7, "a kernel is another one, of other attributes",
+          8, "attributes of a node changed",
+          77, "CUgraphExecUpdateResult 77");
+
+  @CudaTest(simulatedOnly = true)
+  void graphThatIsNotInstantiated_saysWhy_andWhere(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (CudaGraph graph = stream.capture(() -> {})) {
+      long node = graph.handle();
+      OF_INSTANTIATION.forEach((result, text) -> {
+        driver.answer(
+            "graphInstantiateWithParams", _ -> new InstantiatedGraph(0, result, 0));
+        assertThatExceptionOfType(CudaException.class)
+            .isThrownBy(graph::instantiate)
+            .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
+            .withMessageContaining("cuGraphInstantiateWithParams")
+            .withMessageContaining(text)
+            .withMessageNotContaining("node 0x");
+      });
+      driver.answer("graphInstantiateWithParams", _ -> new InstantiatedGraph(0, 2, node));
+      assertThatExceptionOfType(CudaException.class) // no node of the driver: its type is not known
+          .isThrownBy(graph::instantiate)
+          .withMessageContaining("such as a cycle (node 0x%x)", node);
+      driver.unscript("graphInstantiateWithParams");
+      graph.instantiate().close();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void updateThatIsRefused_saysWhy_andLeavesTheExecutable(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (CudaGraph graph = stream.capture(() -> {});
+        CudaGraphExec executable = graph.instantiate()) {
+      OF_UPDATE.forEach((result, text) -> {
+        driver.answer("graphNodeGetType", _ -> GraphNodeType.EMPTY);
+        driver.answer("graphExecUpdate", _ -> new GraphUpdateResult(result, 0x12, 0));
+        assertThatExceptionOfType(CudaException.class)
+            .isThrownBy(() -> executable.update(graph))
+            .satisfies(e ->
+                assertThat(e.status()).isEqualTo(CudaStatus.GRAPH_EXEC_UPDATE_FAILURE))
+            .withMessageContaining(text.replace("0x%x", "0x12"))
+            .withMessageContaining("empty node 0x12")
+            .withMessageContaining("; the executable is as it was");
+      });
+      executable.launch(stream);
+      stream.synchronize();
+    }
+  }
+}
