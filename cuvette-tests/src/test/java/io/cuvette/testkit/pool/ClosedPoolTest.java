@@ -11,6 +11,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
@@ -20,6 +21,8 @@ import io.cuvette.StreamOptions;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,7 +37,9 @@ class ClosedPoolTest {
 
   private final SimulatedDriver driver =
       SimulatedDriver.open(SimulatedOptions.parse("memory=%dMiB".formatted(2 * POOLS)));
-  private final Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+  private final ScriptedDriver script = new ScriptedDriver();
+  private final Cuda cuda =
+      Cuda.open(CudaOptions.DEFAULTS.withDriver(driver).withDecorator(script::over));
   private final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
   private final CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
   private final long before = free();
@@ -101,24 +106,62 @@ class ClosedPoolTest {
     resource.allocate(bytes, stream).close();
   }
 
+  /** The work is done no earlier than somebody waits for it. */
+  private void openWhenWaitedFor(Gate gate) {
+    for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
+      script.answer(
+          wait,
+          call -> {
+            gate.open();
+            return call.proceed();
+          });
+    }
+  }
+
   /** The work is not done when the memory is needed. */
-  private void waitsFor(MemoryResource resource, long bytes) throws InterruptedException {
-    Gate gate = Gate.on(other);
-    leavePools();
-    Thread opener = Thread.ofVirtual().start(gate::open);
-    resource.allocate(bytes, stream).close();
-    opener.join();
+  private void waitsFor(MemoryResource resource, long bytes) {
+    try (Gate gate = Gate.on(other)) {
+      leavePools();
+      openWhenWaitedFor(gate);
+      resource.allocate(bytes, stream).close();
+    }
   }
 
   @Test
-  void poolThatNeedsMemory_bringsItBack() throws InterruptedException {
+  void poolThatNeedsMemory_bringsItBack() {
     bringsBack(cuda.defaultMemoryPool(), (POOLS + 10) * MIB);
     cuda.defaultMemoryPool().freeAllBlocks();
     waitsFor(cuda.defaultMemoryPool(), (POOLS + 10) * MIB);
   }
 
   @Test
-  void poolOfTheDriverThatNeedsMemory_bringsItBack() throws InterruptedException {
+  void poolThatNeedsMemory_waitsForOtherStreamsOfElasticOnes() {
+    waitsForElasticPools(stream);
+  }
+
+  @Test
+  void poolThatNeedsMemory_waitsForTheirOwnStreamsOfElasticOnes() {
+    waitsForElasticPools(other);
+  }
+
+  private void waitsForElasticPools(CudaStream own) {
+    try (Gate gate = Gate.on(other)) {
+      for (int i = 0; i < POOLS / 2; i++) {
+        try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+            Buffer block = pool.allocate(2 * MIB, own)) {
+          block.fill((byte) 1, other);
+        }
+      }
+      assertThat(before - free()).isEqualTo(POOLS * MIB);
+      openWhenWaitedFor(gate);
+      cuda.allocate(before - MIB, stream).close(); // each of them has to end
+    }
+    cuda.defaultMemoryPool().freeAllBlocks();
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void poolOfTheDriverThatNeedsMemory_bringsItBack() {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
       bringsBack(pool, (POOLS + 10) * MIB);
     }
