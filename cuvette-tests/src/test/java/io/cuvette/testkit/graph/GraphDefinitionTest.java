@@ -26,6 +26,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -112,6 +114,32 @@ class GraphDefinitionTest {
     out.close();
     executable.close();
     Graph.awaitGone(pool, stream);
+  }
+
+  /** What throws has no caller in Java, and does not keep the graph from going on. */
+  @CudaTest
+  void callbackThatThrows_isHeardOf_andTheRestRuns(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) throws Exception {
+    IllegalStateException mine = new IllegalStateException("mine");
+    CompletableFuture<Throwable> uncaught = new CompletableFuture<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((_, e) -> uncaught.complete(e));
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer out = pool.allocate(BYTES, stream)) {
+      GraphNode called =
+          definition
+              .root()
+              .callback(() -> {
+                throw mine;
+              });
+      GraphNode _ = definition.after(called).fill(out, (byte) 7);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        assertThat(run(executable, stream, out)).isEqualTo(7);
+      }
+      assertThat(uncaught.get(40, TimeUnit.SECONDS)).isSameAs(mine);
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
   }
 
   @CudaTest

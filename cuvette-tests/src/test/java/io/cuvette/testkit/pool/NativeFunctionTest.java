@@ -156,6 +156,10 @@ class NativeFunctionTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("free");
     }
+    assertThatThrownBy(() -> new NativeFunctionResource(some, some, heap, null))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("parameter: ")
+        .hasMessageEndingWith("(expected: a native segment, or NULL)");
   }
 
   private static NativeFunctionResource resource(NativeFunctions functions) {
