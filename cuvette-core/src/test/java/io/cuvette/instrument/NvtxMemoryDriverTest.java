@@ -9,17 +9,23 @@ import io.cuvette.CudaOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.NvtxCalls;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What a tool is told of the blocks that pools lend. */
 class NvtxMemoryDriverTest {
@@ -105,16 +111,45 @@ class NvtxMemoryDriverTest {
     assertThat(told).isEmpty();
   }
 
-  @Test
-  void listenerOfTheDriverBelow_isToldToo() {
-    try (Cuda cuda = open(SanitizerDriver::throwing)) {
-      Buffer buffer = cuda.allocate(100);
-      buffer.fill((byte) 1);
-      buffer.close();
-      cuda.device(0).synchronize();
-      cuda.defaultMemoryPool().freeAllBlocks();
+  /** A sanitizer below would miss what is not passed on to it. */
+  @ParameterizedTest
+  @MethodSource("reports")
+  void listenerOfTheDriverBelow_isToldToo(Consumer<BlockListener> report) {
+    List<String> below = new ArrayList<>();
+    BlockListener listener =
+        (BlockListener)
+            Proxy.newProxyInstance(
+                BlockListener.class.getClassLoader(),
+                new Class<?>[] {BlockListener.class},
+                (_, method, arguments) -> {
+                  below.add(method.getName() + Arrays.toString(arguments));
+                  return null;
+                });
+    report.accept(listener);
+    assertThat(below).hasSize(1);
+    CudaDriver target =
+        new ForwardingDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+          @Override
+          public BlockListener blockListener() {
+            return listener;
+          }
+        };
+    try (CudaDriver driver = new NvtxMemoryDriver(target, tool)) {
+      report.accept(Objects.requireNonNull(driver.blockListener()));
     }
-    assertThat(told).hasSize(4);
+    assertThat(below).hasSize(2);
+    assertThat(below.get(1)).isEqualTo(below.get(0));
+  }
+
+  static List<Consumer<BlockListener>> reports() {
+    BlockListener.Block block = new BlockListener.Block(2, 512, 100);
+    return List.of(
+        listener -> listener.blockAllocated(block, 1, 7),
+        listener -> listener.blockAllocated(block),
+        listener -> listener.blockFreed(block),
+        listener -> listener.usedElsewhere(512, 100, 1, 7),
+        listener -> listener.hostAccess(512, 100, true),
+        listener -> listener.hostCopy(512, 100, 4096));
   }
 
   @Test
