@@ -6,6 +6,9 @@ import io.cuvette.internal.lifetime.Collector;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.lifetime.Reclaim;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -21,6 +24,7 @@ import org.junit.jupiter.api.Timeout;
 /** What a collection for want of memory finds. */
 class ReclaimTest {
   private static final int OBJECTS = 200;
+  private static final int REFERENCES = 50_000;
 
   private static final class Forgotten extends Ending {
     Forgotten(Object of, LeakTracker leaks) {
@@ -124,6 +128,52 @@ class ReclaimTest {
             .search(() -> true, () -> looks.incrementAndGet() == 4 ? looks : null);
     assertThat(Thread.interrupted()).isTrue();
     assertThat(found).isSameAs(looks);
+  }
+
+  /** Else it would look ten times at once, and give up. */
+  @Test
+  @Timeout(60)
+  void interruptedThread_pausesAllTheSame() {
+    AtomicInteger looks = new AtomicInteger();
+    AtomicBoolean hasPaused = new AtomicBoolean();
+    AtomicReference<Object> found = new AtomicReference<>();
+    Thread searching =
+        Thread.ofPlatform()
+            .unstarted(() -> {
+              Thread.currentThread().interrupt();
+              found.set(
+                  new Reclaim(tracker())
+                      .search(
+                          () -> true,
+                          () -> looks.incrementAndGet() > 0 && hasPaused.get() ? looks : null));
+            });
+    searching.start();
+    while (searching.isAlive()) {
+      if (looks.get() > 0 && searching.getState() == Thread.State.TIMED_WAITING) {
+        hasPaused.set(true);
+      }
+      Thread.onSpinWait();
+    }
+    assertThat(found).hasValue(looks);
+  }
+
+  /** The collection is waited for, which an interrupt ends; here it comes before that. */
+  @Test
+  void interruptOfTheCollectingThread_staysWithIt() {
+    ReferenceQueue<Object> cleared = new ReferenceQueue<>();
+    for (int round = 0; round < 3; round++) {
+      List<Reference<Object>> many = new ArrayList<>();
+      for (int i = 0; i < REFERENCES; i++) {
+        many.add(new PhantomReference<>(new Object(), cleared)); // handed over one after the other
+      }
+      Collector.PROCESS.helped(); // no rest
+      long before = Collector.PROCESS.begun();
+      Thread.currentThread().interrupt();
+      Collector.PROCESS.collectOrJoin();
+      assertThat(Thread.interrupted()).isTrue();
+      assertThat(Collector.PROCESS.begun()).isEqualTo(before + 1);
+      assertThat(many).hasSize(REFERENCES);
+    }
   }
 
   @Test

@@ -95,6 +95,9 @@ public final class Reclaim {
 
   private static void pause(long nanos) {
     boolean interrupted = Thread.interrupted(); // else parking returns at once
+    if (interrupted) {
+      LockSupport.parkNanos(1); // so it does for what the interrupt left, once
+    }
     LockSupport.parkNanos(nanos);
     if (interrupted) {
       Thread.currentThread().interrupt();
