@@ -94,7 +94,7 @@ final class StagingChunk implements AutoCloseable {
 
   /** Queues the copy of bytes of it, which are packed, to rows of the device's memory. */
   void send(long from, BoxCopy.Side to, long bytes, long rows, long layers) {
-    if (rows * layers == 1) {
+    if (rows == 1) { // of one layer: rows that are alone in theirs are merged
       long target = device.address() + to.address();
       queue(
           pinned == null
@@ -107,7 +107,7 @@ final class StagingChunk implements AutoCloseable {
 
   /** Queues the copy of rows of the device's memory to bytes of it, which become packed. */
   void fetch(long to, BoxCopy.Side from, long bytes, long rows, long layers) {
-    if (rows * layers == 1) {
+    if (rows == 1) { // of one layer: rows that are alone in theirs are merged
       long source = device.address() + from.address();
       queue(
           pinned == null
