@@ -208,6 +208,38 @@ class AlteredHandleTest extends OverFakeSharing {
     assertThat(driver.mappings()).isZero();
   }
 
+  /** It is refused: two that waited for each other's end would do so for ever. */
+  @Test
+  void importOfWhatIsMapped_doesNotWaitForMemoryThatEnds() {
+    try (DeviceMemoryResource one = mapped();
+        DeviceMemoryResource two = mapped();
+        CudaStream stream = device.createStream();
+        DeviceBuffer kept = one.importBuffer(descriptor(1, 0, 64))) {
+      DeviceBuffer ending = one.importBuffer(descriptor(2, 0, 64));
+      long place = ending.address();
+      CountDownLatch gate = gate(stream);
+      ending.fill((byte) 1, stream);
+      ending.close();
+      driver.during =
+          call -> {
+            if (call.equals("wait")) {
+              gate.countDown(); // so that it fails, and does not wait on
+            }
+            return call;
+          };
+      driver.places = _ -> place;
+      assertThatThrownBy(() -> two.importBuffer(descriptor(1, 0, 64)).close())
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("overlap memory that is imported");
+      assertThat(isHeld(stream)).as("the memory has not ended").isTrue();
+      driver.places = address -> address;
+      gate.countDown();
+      stream.synchronize();
+      kept.fill((byte) 2);
+    }
+    assertThat(driver.frees).hasValue(2);
+  }
+
   /** Freeing the part could free the whole, so nobody does. */
   @Test
   void partOfAnotherImport_isRefused_andLeft() {

@@ -6,7 +6,9 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.PoolStats;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
@@ -14,6 +16,7 @@ import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** Memory that is used again inside a capture, and nowhere else as long as there is a graph. */
 class MemoryInCaptureTest {
@@ -105,6 +108,28 @@ class MemoryInCaptureTest {
     graph.close();
     Graph.awaitGone(pool, stream);
     assertThat(pool.stats().releasableBytes()).isEqualTo(4 * BYTES);
+  }
+
+  @CudaTest
+  void blockFromBefore_isCountedAsTheGraphs_onceItIsClosed(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    assertClosedBlockIsTheGraphs(pool, pool::stats, stream);
+    try (ElasticMemoryPool elastic = new ElasticMemoryPool(cuda)) {
+      assertClosedBlockIsTheGraphs(elastic, elastic::stats, stream);
+    }
+  }
+
+  private static void assertClosedBlockIsTheGraphs(
+      MemoryResource pool, Supplier<PoolStats> stats, CudaStream stream) {
+    Buffer block = pool.allocate(BYTES, stream);
+    try (CudaGraph _ = stream.capture(() -> block.fill((byte) 1, stream))) {
+      assertThat(stats.get().graphBytes()).isZero();
+      block.close();
+      PoolStats closed = stats.get();
+      assertThat(closed.graphBytes()).isEqualTo(BYTES).isEqualTo(closed.pendingBytes());
+    }
+    stream.synchronize();
+    assertThat(stats.get().graphBytes()).isZero();
   }
 
   /** Its stream captures when it is closed, and cannot be asked for its work before that ends. */
