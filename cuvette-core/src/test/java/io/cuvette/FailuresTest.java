@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.hostcopy.PartialCopy;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +59,26 @@ class FailuresTest {
           throw later;
         });
     assertThat(failure.getSuppressed()).containsExactly(later);
+  }
+
+  /** Of what nobody wrote for this, the text is suppressed; where there is no heap, there is none. */
+  @Test
+  void failureOfAPartOfACopy_saysWhatWasWritten_andStaysWhatItIs() {
+    RuntimeException ofTheUser = new IllegalArgumentException("broken");
+    assertThat(PartialCopy.explained(ofTheUser, "half of it was")).isSameAs(ofTheUser);
+    Error error = new AssertionError("broken");
+    assertThatThrownBy(() -> PartialCopy.explained(error, "half of it was")).isSameAs(error);
+    for (Throwable each : List.of(ofTheUser, error)) {
+      assertThat(each).hasMessage("broken");
+      assertThat(each.getSuppressed()).singleElement().extracting(Throwable::getMessage)
+          .isEqualTo("half of it was");
+    }
+    Error noHeap = new OutOfMemoryError();
+    assertThatThrownBy(() -> PartialCopy.explained(noHeap, "half of it was")).isSameAs(noHeap);
+    assertThat(noHeap).hasNoSuppressedExceptions();
+    assertThat(PartialCopy.explained(new IllegalStateException("closed"), "half of it was"))
+        .isExactlyInstanceOf(IllegalStateException.class)
+        .hasMessage("closed; half of it was");
   }
 
   private void run(Throwable thrown) {

@@ -291,6 +291,21 @@ class ImporterTest extends OverFakeSharing {
     }
   }
 
+  /** As when another library of this process has mapped it, whose address is not known. */
+  @Test
+  void alreadyMapped_ofWhatIsNotMappedHere_isRefused() {
+    try (DeviceMemoryResource resource = mapped()) {
+      driver.failing.put("memPoolImportPointer", CudaStatus.ALREADY_MAPPED);
+      assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 0, 64)).close())
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("memPoolImportPointer")
+          .extracting(e -> ((CudaException) e).status())
+          .isEqualTo(CudaStatus.ALREADY_MAPPED);
+      assertThat(cuda.engine().imports().size()).isZero();
+      resource.importBuffer(descriptor(1, 0, 64)).close();
+    }
+  }
+
   @Test
   void slicesAndReexports_nameTheOriginalMemory() {
     try (DeviceMemoryResource resource = mapped();
