@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.session.DeferredFrees;
+import io.cuvette.internal.session.HoldsAndFrees;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -49,5 +51,29 @@ class DeferredFreesTest {
     frees.endHold();
     boolean _ = frees.freeLeft(); // or another thread does
     assertThat(Await.until(() -> released.get() == 1, PATIENCE_NANOS)).isTrue();
+  }
+
+  /** Else callbacks that add others, of which none takes long, would be waited for again each time. */
+  @Test
+  void callbacksThatLeaveNoGap_areWaitedForSinceTheFirst() throws Exception {
+    HoldsAndFrees holds = new HoldsAndFrees();
+    long nanos = TimeUnit.MILLISECONDS.toNanos(50);
+    holds.beginHold(true, nanos);
+    assertThat(holds.hasGapWithin(nanos)).isFalse();
+    holds.beginHold(true, nanos);
+    holds.endHold();
+    AtomicBoolean isOver = new AtomicBoolean();
+    Thread asking = Thread.currentThread();
+    Thread ending =
+        Thread.ofPlatform()
+            .start(() -> {
+              Await.until(() -> isOver.get() || asking.getState() == Thread.State.TIMED_WAITING);
+              holds.endHold(); // a gap, for who waits again
+            });
+    boolean hasGap = holds.hasGapWithin(nanos);
+    isOver.set(true);
+    ending.join();
+    assertThat(hasGap).isFalse();
+    assertThat(holds.hasGapWithin(nanos)).isTrue();
   }
 }

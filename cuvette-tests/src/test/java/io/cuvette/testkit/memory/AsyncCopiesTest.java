@@ -233,6 +233,29 @@ class AsyncCopiesTest {
     closesSoon(arena);
   }
 
+  /** The device does nothing more with it. */
+  @Test
+  void arena_ofACopyThatFails_canBeClosed() {
+    Arena arena = Arena.ofShared();
+    Cuda cuda = Cuda.open(CudaOptions.simulated());
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer target = cuda.allocate(BYTES, stream);
+    MemorySegment memory = arena.allocate(BYTES, 4096);
+    cuda.driver().memory().memHostRegister(0, memory, 3);
+    CompletableFuture<Void> done;
+    try (Gate _ = Gate.on(stream)) {
+      Runnable breaking =
+          () -> {
+            throw new IllegalStateException("breaks the device");
+          };
+      cuda.driver().streams().launchHostFunc(0, stream.handle(), breaking);
+      done = target.copyFromAsync(memory, stream);
+    }
+    assertThatThrownBy(() -> get(done)).isInstanceOf(CudaException.class);
+    arena.close();
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+  }
+
   @CudaTest
   void memoryThatIsNotPageLocked_isNeededNoMoreAfterTheCall(Cuda cuda, CudaStream stream)
       throws Exception {

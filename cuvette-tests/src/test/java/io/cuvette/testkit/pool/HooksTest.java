@@ -283,4 +283,19 @@ class HooksTest {
     pool.allocate(1).close();
     assertThat(hook.notes).isEmpty();
   }
+
+  @CudaTest
+  void sameHookTwice_onOneThread_isRefused_andMaySeeAllThreadsBesides(MemoryPool pool) {
+    Notes hook = new Notes("", new ArrayList<>());
+    try (var _ = pool.useHook(hook)) {
+      assertThatThrownBy(() -> pool.useHook(hook))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("registered already");
+      pool.allocate(1).close();
+      assertThat(hook.notes).hasSize(6);
+      pool.addHook(hook).close();
+      pool.allocate(1).close();
+      assertThat(hook.notes).hasSize(10);
+    }
+  }
 }
