@@ -58,4 +58,13 @@ class ElasticRefusalTest {
         .isInstanceOf(OutOfDeviceMemoryException.class);
     assertThat(heap.leavesApart(512)).isFalse();
   }
+
+  /** Who waits for memory hears so of others that take what comes back, and waits on. */
+  @Test
+  void blockThatIsTakenAgain_isCounted() {
+    ElasticDevicePool devicePool = (ElasticDevicePool) cache().of;
+    long before = devicePool.takes();
+    pool.allocate(512, stream).close();
+    assertThat(devicePool.takes()).isEqualTo(before + 1);
+  }
 }
