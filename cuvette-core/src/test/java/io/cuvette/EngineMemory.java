@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.internal.block.Memory;
 
 /** Gives tests of the engine what a buffer stands for. */
@@ -9,5 +10,10 @@ public final class EngineMemory {
   @SuppressWarnings("exports") // to tests, which are of the module
   public static Memory of(Buffer buffer) {
     return ((BufferBase) buffer).memory();
+  }
+
+  /** Descriptors that are only numbers. */
+  public static DescriptorCalls descriptors() {
+    return new FakeDescriptors();
   }
 }
