@@ -209,6 +209,22 @@ class SmallRulesTest {
   }
 
   @Test
+  void resourceThatIsCalledThroughAnother_isInsideItselfAllTheSame() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      ThreadState state = cuda.engine().session().state();
+      state.enter("first");
+      state.enter("second");
+      assertThatThrownBy(() -> state.enter("first"))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("re-entrant allocation: first allocated from itself");
+      state.leave();
+      state.checkReentry("second");
+      state.leave();
+      state.checkReentry("first");
+    }
+  }
+
+  @Test
   @SuppressWarnings("restricted")
   void byteBuffer_isAsLargeAsTheJdkMakesIt() {
     int most = Integer.MAX_VALUE - 8;
