@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.EventOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CaptureCalls;
@@ -19,6 +21,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
@@ -230,6 +233,23 @@ class FailingCaptureTest {
       cuda.leaksFound();
       assertThat(pool.stats().pendingBytes() + pool.stats().graphBytes()).isZero();
       checkUsable();
+    }
+  }
+
+  /** As every call does that makes something. */
+  @Test
+  void endOfACapture_endsWhatCouldNotBeEndedBefore() {
+    ScriptedDriver driver = new ScriptedDriver();
+    try (Cuda own = Cuda.open(CudaOptions.simulated().withDecorator(driver::over));
+        CudaStream capturing = own.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      CudaEvent event = own.device(0).createEvent(EventOptions.DEFAULTS);
+      capturing.beginCapture(CaptureOptions.DEFAULTS);
+      driver.fail("eventDestroy", CudaStatus.UNKNOWN, 1);
+      assertThatThrownBy(event::close).isInstanceOf(CudaException.class);
+      long before = driver.count("eventDestroy");
+      try (CudaGraph _ = capturing.endCapture()) {
+        assertThat(driver.count("eventDestroy")).isEqualTo(before + 1);
+      }
     }
   }
 }
