@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** What a marker knows of the work of its stream, and what it leaves behind. */
 @Timeout(30)
@@ -99,9 +101,10 @@ class WorkMarkerTest {
   }
 
   /** The driver refuses to record in a capture that began between the look and the call. */
-  @Test
-  void recordThatACaptureRefuses_leavesNoEvent_andTheMarkerIsNotDone() {
-    driver.failRecord(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
+  @ParameterizedTest
+  @EnumSource(names = "STREAM_CAPTURE_.*", mode = EnumSource.Mode.MATCH_ALL)
+  void recordThatACaptureRefuses_leavesNoEvent_andTheMarkerIsNotDone(CudaStatus refused) {
+    driver.failRecord(refused);
     WorkMarker marker = recorded();
     assertThat(marker.isRecorded()).isFalse();
     assertThat(busy.liveEvents()).isZero();
