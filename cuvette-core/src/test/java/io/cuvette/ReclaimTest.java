@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 /** What a collection for want of memory finds. */
 class ReclaimTest {
   private static final int OBJECTS = 200;
-  private static final int REFERENCES = 50_000;
+  private static final int REFERENCES = 100_000;
 
   private static final class Forgotten extends Ending {
     Forgotten(Object of, LeakTracker leaks) {
@@ -160,12 +160,8 @@ class ReclaimTest {
   /** The collection is waited for, which an interrupt ends; here it comes before that. */
   @Test
   void interruptOfTheCollectingThread_staysWithIt() {
-    ReferenceQueue<Object> cleared = new ReferenceQueue<>();
-    for (int round = 0; round < 3; round++) {
-      List<Reference<Object>> many = new ArrayList<>();
-      for (int i = 0; i < REFERENCES; i++) {
-        many.add(new PhantomReference<>(new Object(), cleared)); // handed over one after the other
-      }
+    for (int round = 0; round < 4; round++) {
+      List<Reference<Object>> many = cleared();
       Collector.PROCESS.helped(); // no rest
       long before = Collector.PROCESS.begun();
       Thread.currentThread().interrupt();
@@ -174,6 +170,16 @@ class ReclaimTest {
       assertThat(Collector.PROCESS.begun()).isEqualTo(before + 1);
       assertThat(many).hasSize(REFERENCES);
     }
+  }
+
+  /** What is handed over one after the other, before what the collector waits for. */
+  private static List<Reference<Object>> cleared() {
+    ReferenceQueue<Object> queue = new ReferenceQueue<>();
+    List<Reference<Object>> many = new ArrayList<>(REFERENCES);
+    for (int i = 0; i < REFERENCES; i++) {
+      many.add(new PhantomReference<>(new Object(), queue));
+    }
+    return many;
   }
 
   @Test
