@@ -53,7 +53,9 @@ class DeferredFreesTest {
     assertThat(Await.until(() -> released.get() == 1, PATIENCE_NANOS)).isTrue();
   }
 
-  /** Else callbacks that add others, of which none takes long, would be waited for again each time. */
+  /**
+   * Else callbacks that add others, of which none takes long, would be waited for again each time.
+   */
   @Test
   void callbacksThatLeaveNoGap_areWaitedForSinceTheFirst() throws Exception {
     HoldsAndFrees holds = new HoldsAndFrees();

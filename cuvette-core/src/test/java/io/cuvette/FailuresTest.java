@@ -61,7 +61,9 @@ class FailuresTest {
     assertThat(failure.getSuppressed()).containsExactly(later);
   }
 
-  /** Of what nobody wrote for this, the text is suppressed; where there is no heap, there is none. */
+  /**
+   * Of what nobody wrote for this, the text is suppressed; where there is no heap, there is none.
+   */
   @Test
   void failureOfAPartOfACopy_saysWhatWasWritten_andStaysWhatItIs() {
     RuntimeException ofTheUser = new IllegalArgumentException("broken");
@@ -70,7 +72,9 @@ class FailuresTest {
     assertThatThrownBy(() -> PartialCopy.explained(error, "half of it was")).isSameAs(error);
     for (Throwable each : List.of(ofTheUser, error)) {
       assertThat(each).hasMessage("broken");
-      assertThat(each.getSuppressed()).singleElement().extracting(Throwable::getMessage)
+      assertThat(each.getSuppressed())
+          .singleElement()
+          .extracting(Throwable::getMessage)
           .isEqualTo("half of it was");
     }
     Error noHeap = new OutOfMemoryError();
