@@ -8,7 +8,7 @@ import io.cuvette.driver.BoxCopy;
  * @param side where the rows are; its address is an offset in the buffer
  * @param width the bytes of a row
  * @param height the rows of a layer
- * @param depth the layers
+ * @param depth the layers; 1 if they would be of one row each, which are the rows of one layer
  */
 public record PackedRows(BoxCopy.Side side, long width, long height, long depth) {
 
