@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongPredicate;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -329,6 +330,19 @@ class SimulatedKernelTest {
     registered.forEach(SimulatedKernels.Registered::close);
     registered.add(SimulatedKernels.register(kernel));
     assertThat(run(kernel, clusters(6, 1, 3), 6)).containsExactly(1, 2, 0, 4, 5, 3);
+  }
+
+  @Test
+  void blocksOfClusters_haveEveryPlaceOnce_besideTheOthersOfTheirCluster() {
+    LaunchShape shape = new LaunchShape(4, 4, 6, 1, 1, 1, 2, 2, 2, 0, false, false);
+    SimulatedKernel kernel =
+        kernel(t -> {
+          int place = (t.blockZ() * 4 + t.blockY()) * 4 + t.blockX();
+          int _ = t.atomicAdd(t.pointer(0) + 4L * place, 1 + t.clusterRank());
+        });
+    int[] ranks =
+        IntStream.range(0, 96).map(i -> 1 + i % 2 + i / 4 % 2 * 2 + i / 16 % 2 * 4).toArray();
+    assertThat(run(kernel, shape, 96)).isEqualTo(ranks);
   }
 
   @Test

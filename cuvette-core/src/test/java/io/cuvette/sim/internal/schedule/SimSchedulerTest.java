@@ -11,15 +11,20 @@ import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Operations that fail as none of a device does, or end in an error that no call can cause. */
+/**
+ * Operations that fail as none of a device does, or end in an error that no call can cause, and
+ * records for other processes where nothing but their thread runs them.
+ */
 class SimSchedulerTest {
   private final SimDevice device = new SimDevice(0, 1, 0, 1024);
   private final SimScheduler scheduler =
@@ -73,6 +78,22 @@ class SimSchedulerTest {
           throw new AssertionError("in a test");
         });
     assertThatThrownBy(() -> scheduler.await(failing)).hasMessage("in a test");
+  }
+
+  /** The thread that has run a record rests for a second, unless the next one wakes it. */
+  @Test
+  @Timeout(20)
+  void sharedRecordsOneAfterTheOther_areRunAtOnce() throws InterruptedException {
+    for (int i = 0; i < 40; i++) {
+      CountDownLatch ran = new CountDownLatch(1);
+      scheduler.sharedRecords().add(queued(ran::countDown));
+      scheduler.lock.unlock();
+      try {
+        ran.await();
+      } finally {
+        scheduler.lock.lock(); // which the thread has until it rests
+      }
+    }
   }
 
   @SuppressWarnings("unchecked")
