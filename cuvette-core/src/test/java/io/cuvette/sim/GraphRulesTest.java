@@ -148,6 +148,22 @@ class GraphRulesTest extends SimTestBase {
   }
 
   @Test
+  void nodeOfAnExecutable_isChangedFromWhatItDoes_notFromWhatTheGraphDoesSince() {
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    long graph = driver.graphs().graphCreate();
+    long node = add(0, graph, copy(memory, host.address()));
+    long executable = instantiate(graph, 0).executable();
+    driver.graphs().graphNodeSetParams(0, node, copy(memory, onOther));
+    driver
+        .graphs()
+        .graphExecNodeSetParams(0, executable, node, copy(memory + 8, host.address() + 8));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "cannot be changed",
+        () -> driver.graphs().graphExecNodeSetParams(0, executable, node, copy(memory, onOther)));
+  }
+
+  @Test
   void nodesThatDoNoWorkOfTheDevice_areNeitherEnabledNorDisabled() {
     long graph = driver.graphs().graphCreate();
     long node = add(0, graph, new GraphNodeParams.Host(() -> {}));

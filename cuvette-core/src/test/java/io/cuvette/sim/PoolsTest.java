@@ -7,6 +7,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.concurrent.CountDownLatch;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -243,6 +244,33 @@ class PoolsTest extends SimTestBase {
           CudaStatus.NOT_SUPPORTED,
           "need CUDA 13.0",
           () -> old.pools().memPoolCreate(new PoolProperties(2, 0, 0, 0, 0)));
+    }
+  }
+
+  @Test
+  void driverWithoutPools_refusesAllCallsOfThem() {
+    SimulatedOptions first = SimulatedOptions.DEFAULTS.withDriverVersion(11_020);
+    try (SimulatedDriver known = SimulatedDriver.open(first);
+        SimulatedDriver old = SimulatedDriver.open(first.withDriverVersion(11_010))) {
+      assertThat(known.pools().deviceGetMemPool(0)).isNotZero();
+      long memory = old.memory().memAlloc(0, 8);
+      for (ThrowingCallable call :
+          new ThrowingCallable[] {
+            () -> old.pools().deviceGetDefaultMemPool(0),
+            () -> old.pools().deviceGetMemPool(0),
+            () -> old.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0)),
+            () -> old.pools().memPoolTrimTo(NO_HANDLE, 0),
+            () -> old.ordered().memAllocAsync(0, 8, 0),
+            () -> old.ordered().memAllocFromPoolAsync(0, 8, NO_HANDLE, 0),
+            () -> old.ordered().memFreeAsync(0, memory, 0),
+            () -> old.sharing().memPoolExportToShareableHandle(NO_HANDLE),
+            () -> old.sharing().memPoolImportFromShareableHandle(-1),
+            () -> old.sharing().memPoolExportPointer(memory),
+            () -> old.sharing().memPoolImportPointer(NO_HANDLE, new byte[64])
+          }) {
+        assertFails(
+            CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
+      }
     }
   }
 
