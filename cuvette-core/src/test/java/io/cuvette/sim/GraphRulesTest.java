@@ -121,6 +121,20 @@ class GraphRulesTest extends SimTestBase {
   }
 
   @Test
+  void launches_takeTimeOfTheHost() {
+    long executable = instantiate(graph(new GraphNodeParams.Empty()), 0).executable();
+    long before = driver.events().eventCreate(0, 0);
+    long after = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, before, stream);
+    for (int i = 0; i < 100; i++) {
+      driver.graphs().graphLaunch(0, executable, stream);
+    }
+    driver.events().eventRecord(0, after, stream);
+    driver.events().eventSynchronize(0, after);
+    assertThat(driver.events().eventElapsedTime(0, before, after)).isBetween(0.129f, 0.2f);
+  }
+
+  @Test
   void nodesOfExecutables_refuseOtherParameters() {
     long graph = driver.graphs().graphCreate();
     long node = add(0, graph, copy(memory, host.address()));

@@ -2,7 +2,10 @@ package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import java.util.ArrayList;
@@ -51,6 +54,23 @@ class SimSharingEdgesTest extends SimSharingBase {
         exporter.streams().streamSynchronize(0, out);
         exporter.pools().memPoolDestroy(pool);
       }
+    }
+  }
+
+  @Test
+  void memoryWithoutAddress_isOfTheSameNodeOfTheHostThere() {
+    AllocationProperties second =
+        new AllocationProperties(
+            MemHandleType.FILE_DESCRIPTOR, MemLocationType.HOST_NUMA, 1);
+    try (SimulatedDriver from = open("numaNodes=2");
+        SimulatedDriver to = open("numaNodes=2")) {
+      long made = from.virtual().memCreate(2 * MIB, second);
+      int descriptor = from.virtual().memExportToShareableHandle(made);
+      long seen = to.virtual().memImportFromShareableHandle(descriptor);
+      DESCRIPTORS.close(descriptor);
+      assertThat(to.virtual().memGetAllocationPropertiesFromHandle(seen)).isEqualTo(second);
+      to.virtual().memRelease(seen);
+      from.virtual().memRelease(made);
     }
   }
 
