@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.UserObject;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -111,5 +112,18 @@ class GraphsTest extends SimTestBase {
         CudaStatus.INVALID_HANDLE,
         "destroyed",
         () -> driver.graphs().userObjectRelease(object.handle()));
+  }
+
+  @Test
+  void report_saysEachThingThatIsLeft() {
+    long stream = stream(1);
+    long _ = driver.events().eventCreate(1, 2);
+    long graph = driver.graphs().graphCreate();
+    driver.graphs().graphAddNode(0, graph, new long[0], new GraphNodeParams.Empty());
+    driver.graphs().graphInstantiateWithParams(0, graph, 0, 0);
+    UserObject _ = driver.graphs().userObjectCreate();
+    assertThat(driver.report())
+        .contains("stream id %d, device 1\n".formatted(driver.streams().streamGetId(1, stream)))
+        .endsWith("event flags 2, device 1\ngraph of 1 nodes\ngraph executable\nuser object\n");
   }
 }

@@ -70,6 +70,25 @@ class GridFunctionTest {
   }
 
   @Test
+  void atomicFunctions_giveWhatWasThere() {
+    long memory = driver.memory().memAlloc(0, 64);
+    launch(
+        thread -> {
+          thread.setFloat(memory, 1.5f);
+          assertThat(thread.atomicAdd(memory, 2.25f)).isEqualTo(1.5f);
+          assertThat(thread.getFloat(memory)).isEqualTo(3.75f);
+          thread.setInt(memory, 5);
+          assertThat(thread.atomicAdd(memory, 2)).isEqualTo(5);
+          assertThat(thread.atomicCas(memory, 6, 8)).isEqualTo(7);
+          assertThat(thread.atomicCas(memory, 7, 9)).isEqualTo(7);
+          assertThat(thread.getInt(memory)).isEqualTo(9);
+        },
+        memory,
+        0,
+        (_, _, _) -> {});
+  }
+
+  @Test
   void bytesOfAnyAlignment_areReadAndWritten_acrossPagesOfManagedMemory() {
     int bytes = (4 << 20) + 5;
     for (long memory :

@@ -206,6 +206,19 @@ class HostMemoryTest extends SimTestBase {
     }
   }
 
+  @Test
+  void largePageableCopyToTheDevice_landsWhole() {
+    long device = driver.memory().memAlloc(0, 6 * MIB) + KIB;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment source = arena.allocate(5 * MIB).fill((byte) 1);
+      source.asSlice(4 * MIB).fill((byte) 2);
+      MemorySegment target = arena.allocate(5 * MIB);
+      driver.transfers().memcpyHtoDAsync(0, device, source, 0);
+      driver.transfers().memcpyDtoHAsync(0, target, device, 0);
+      assertThat(target.mismatch(source)).isEqualTo(-1);
+    }
+  }
+
   /** What is small is staged; for more, the call waits for its turn. */
   @Test
   @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -82,6 +82,7 @@ class SimulatedOptionsTest {
         "context=-1 | context: '-1' (expected: a size with a unit of B, KiB, MiB,",
         "memory=1GiB,others=2GiB | others: 2147483648 (expected: at most the memory, 1073741824)",
         "sim:devices=2 | settings: 'sim:devices=2' (expected: what follows 'sim:' in a device spec",
+        "' sim:devices=2' | settings: ' sim:devices=2' (expected: what follows 'sim:' in a device",
         "sim: | settings: 'sim:' (expected: what follows 'sim:' in a device specification)",
         "concurrentManaged=yes | concurrentManaged: 'yes' (expected: true or false)",
         "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
