@@ -165,6 +165,16 @@ class CaptureTest extends SimTestBase {
   }
 
   @Test
+  void graphsForACapturedStream_invalidateTheCapture() {
+    long graph = driver.graphs().graphCreate();
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    assertInvalidates("captured", () -> driver.graphs().graphUpload(0, executable, one));
+    assertInvalidates("captured", () -> driver.graphs().graphLaunch(0, executable, one));
+    assertInvalidates(
+        "captured", () -> driver.graphs().graphInstantiateWithParams(0, graph, 2, one));
+  }
+
+  @Test
   void waitingForACapturedStream_invalidatesTheCapture() {
     long managed = driver.memory().memAllocManaged(0, 64, 1).address();
     assertInvalidates("captured", () -> driver.streams().streamSynchronize(0, one));
