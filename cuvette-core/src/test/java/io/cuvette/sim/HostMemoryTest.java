@@ -377,6 +377,19 @@ class HostMemoryTest extends SimTestBase {
     assertThat(openIn(directory)).isEmpty();
   }
 
+  /** The file is found among the open ones. */
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void lookingForTheFile_leavesNothingOpen() throws IOException {
+    int before = openIn(Path.of("/proc/self/fd")).size();
+    for (int i = 0; i < 9; i++) {
+      try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+        other.memory().memHostAlloc(0, 100, 0);
+      }
+    }
+    assertThat(openIn(Path.of("/proc/self/fd"))).hasSizeLessThan(before + 9);
+  }
+
   private static List<Path> openIn(Path directory) throws IOException {
     try (var open = Files.list(Path.of("/proc/self/fd"))) {
       return open.filter(descriptor -> linksInto(directory, descriptor)).toList();
