@@ -3,6 +3,9 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -109,6 +112,22 @@ class StreamsTest extends SimTestBase {
     int asked = 0;
     while (!driver.streams().streamQuery(0, stream)) {
       assertThat(asked++).isLessThan(5_000);
+    }
+  }
+
+  @Test
+  @Timeout(20)
+  void workIsDone_timeAfterTime_forAProgramThatOnlyLooksAtMemory() {
+    try (SimulatedDriver lazy = SimulatedDriver.open(SimulatedOptions.parse("pace=lazy"))) {
+      MemorySegment memory = lazy.memory().memHostAlloc(0, 4, 0);
+      VarHandle value = ValueLayout.JAVA_BYTE.varHandle();
+      for (byte i = 1; i < 4; i++) {
+        lazy.transfers().memsetD8Async(0, memory.address(), i, 4, 0);
+        while ((byte) value.getVolatile(memory, 0L) != i) {
+          assertThat(Thread.currentThread().isInterrupted()).as("out of time").isFalse();
+          Thread.onSpinWait();
+        }
+      }
     }
   }
 
