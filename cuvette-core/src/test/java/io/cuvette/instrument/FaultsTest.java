@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
@@ -85,6 +86,24 @@ class FaultsTest {
 
     assertThat(faults.freeRefused()).hasSize(2);
     assertThat(tiny.live()).containsOnlyKeys(forgotten);
+  }
+
+  @Test
+  void freeRefused_freesEachOfAKind() {
+    Faults faults = Faults.from(tiny.driver, 5);
+    CudaDriver driver = faults.driver();
+    long[] streams = new long[2];
+    long[] events = new long[2];
+    for (int i = 0; i < 2; i++) {
+      streams[i] = driver.streams().streamCreateWithPriority(0, 1, 0);
+      events[i] = driver.events().eventCreate(0, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+      int each = i;
+      assertThat(failure(() -> driver.streams().streamDestroy(0, streams[each]))).isNotNull();
+      assertThat(failure(() -> driver.events().eventDestroy(0, events[each]))).isNotNull();
+    }
+    assertThat(faults.freeRefused()).hasSize(4);
   }
 
   @Test

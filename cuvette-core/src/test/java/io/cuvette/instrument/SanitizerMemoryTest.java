@@ -8,10 +8,14 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class SanitizerMemoryTest extends SanitizerTestBase {
   private static void refused(ThrowingCallable call) {
@@ -262,6 +266,29 @@ class SanitizerMemoryTest extends SanitizerTestBase {
 
     assertSilent();
     assertThat(above.leaks()).isEmpty();
+  }
+
+  @Test
+  @Timeout(20)
+  void whoeverGetsReports_mayWaitForAThreadThatCallsTheDriver() {
+    AtomicReference<SanitizerDriver> reporting = new AtomicReference<>();
+    List<Long> made = new CopyOnWriteArrayList<>();
+    reporting.set(
+        SanitizerDriver.reporting(
+            tiny.driver, _ -> elsewhere(() -> made.add(reporting.get().memory().memAlloc(0, 8)))));
+    MemoryCalls memory = reporting.get().memory();
+    long address = memory.memAlloc(0, 64);
+    memory.memFree(0, address);
+    reporting.get().transfers().memsetD8Async(0, address, (byte) 1, 64, 0);
+    assertThat(made).hasSize(1);
+  }
+
+  private static void elsewhere(Runnable step) {
+    try {
+      NewThread.run(step);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException("out of time", e);
+    }
   }
 
   @Test
