@@ -67,7 +67,7 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
     assertThat(report.sites().get(1).getStackTrace())
         .extracting(StackTraceElement::getMethodName)
         .contains("end");
-    assertThat(report.sites().get(2).call()).startsWith("allocate(");
+    assertThat(report.sites().get(2).call()).startsWith("allocate(").contains("bytes=" + BYTES);
     beside.close();
   }
 

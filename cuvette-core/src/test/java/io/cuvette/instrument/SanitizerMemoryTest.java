@@ -252,6 +252,22 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   }
 
   @Test
+  void waitThatFails_ordersNothing() {
+    Faults faults = Faults.at(tiny.driver, 1).only("eventSynchronize");
+    SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
+    long address = above.memory().memAlloc(0, 64);
+    long first = above.streams().streamCreateWithPriority(0, 1, 0);
+    long second = above.streams().streamCreateWithPriority(0, 1, 0);
+    long event = above.events().eventCreate(0, 2);
+    above.transfers().memsetD8Async(0, address, (byte) 1, 64, first);
+    above.events().eventRecord(0, event, first);
+    refused(() -> above.events().eventSynchronize(0, event));
+    assertSilent();
+    above.transfers().memsetD8Async(0, address, (byte) 2, 64, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void refusedFree_leavesTheBlockLive() {
     Faults faults = Faults.at(tiny.driver, 3);
     SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
