@@ -226,6 +226,23 @@ class FfmStartupTest {
   }
 
   @Test
+  void driverOfCuda12_waitsForTheGivenDevice() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.version(12_000);
+    try (CudaDriver driver = library.open()) {
+      driver.memory().memAlloc(0, 8);
+      driver.memory().memAlloc(1, 8);
+      for (long current : new long[] {0xc000, 0xc001, 0xeee}) {
+        library.reset();
+        library.makeCurrent(current);
+        driver.devices().ctxSynchronize(1);
+        assertThat(library.calls()).contains("cuCtxSynchronize@2000() in c001");
+        assertThat(library.current()).isEqualTo(current);
+      }
+    }
+  }
+
+  @Test
   void driverOfCuda12_isServedWithWhatItHas() {
     StubLibrary library = StubLibrary.compile(folder);
     library.version(12_000);
