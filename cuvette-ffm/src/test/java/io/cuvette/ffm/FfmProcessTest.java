@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.ffm.library.RuntimeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.ServiceLoader;
@@ -221,6 +223,33 @@ class FfmProcessTest {
     ForkedJvm.Result result =
         ForkedJvm.run(RuntimeMain.class, Map.of("CUDA_HOME", toolkit.toString()));
     assertThat(Integer.parseInt(result.output().strip())).isGreaterThanOrEqualTo(12_000);
+  }
+
+  @Test
+  void runtimeVersion_isThatOfTheFirstToolkit_whereTheSystemHasNone(@TempDir Path folder)
+      throws Exception {
+    Path broken = Files.createDirectory(folder.resolve("broken")); // the loader looks no further
+    for (String name : List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so")) {
+      Files.createFile(broken.resolve(name));
+    }
+    Map<String, String> environment = new HashMap<>();
+    environment.put("LD_LIBRARY_PATH", broken.toString());
+    environment.put("CUDA_PATH", "");
+    environment.put("CUDA_HOME", toolkit(folder.resolve("home"), 12_080).toString());
+    assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("12080\n");
+    environment.put("CUDA_PATH", toolkit(folder.resolve("path"), 13_010).toString());
+    assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("13010\n");
+  }
+
+  /** A folder with a runtime that says its version. */
+  private static Path toolkit(Path folder, int version) throws Exception {
+    Path libraries = Files.createDirectories(folder.resolve("lib64"));
+    Path source =
+        Files.writeString(
+            folder.resolve("runtime.c"),
+            "int cudaRuntimeGetVersion(int *v) { *v = " + version + "; return 0; }");
+    CCompiler.compile(source, libraries.resolve("libcudart.so"), "-shared", "-fPIC");
+    return folder;
   }
 
   @Test

@@ -65,7 +65,7 @@ CUDA_MEMCPY3D copy_node_seen;
 static CUDA_MEMSET_NODE_PARAMS fill_node;
 static CUDA_HOST_NODE_PARAMS host_node;
 static CUDA_MEM_ALLOC_NODE_PARAMS alloc_node;
-static CUmemAccessDesc alloc_access[2];
+static CUmemAccessDesc alloc_access[3];
 static CUgraph bodies[3];
 static int kernel_values[2];
 static void *kernel_table[2] = {&kernel_values[0], &kernel_values[1]};
@@ -317,7 +317,12 @@ static CUresult cuGraphAddMemAllocNode_v11040(CUgraphNode *out, CUgraph graph, c
        p->poolProps.maxSize, p->poolProps.usage, access, p->bytesize, (unsigned long long)p->dptr);
   p->dptr = answers[0];
   alloc_node = *p;
+  /* as if a program in C had named a node of the host as well */
+  size_t named = p->accessDescCount < 2 ? p->accessDescCount : 2;
+  alloc_access[named].location.type = 3;
+  alloc_access[named].location.id = 1;
   alloc_node.accessDescs = alloc_access;
+  alloc_node.accessDescCount = named + 1;
   ADDED(out);
 }
 static CUresult cuGraphMemAllocNodeGetParams_v11040(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p) {
