@@ -268,8 +268,7 @@ class PoolsTest extends SimTestBase {
             () -> old.sharing().memPoolExportPointer(memory),
             () -> old.sharing().memPoolImportPointer(NO_HANDLE, new byte[64])
           }) {
-        assertFails(
-            CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
+        assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
       }
     }
   }

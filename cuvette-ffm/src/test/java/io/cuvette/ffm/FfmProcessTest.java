@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.ffm.library.RuntimeLibrary;
+import io.cuvette.ffm.toolkit.FfmCompiler;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -137,6 +139,15 @@ class FfmProcessTest {
     }
   }
 
+  /** Prints the version of NVRTC. */
+  static final class CompilerMain {
+    private CompilerMain() {}
+
+    public static void main(String[] arguments) {
+      System.out.println(new FfmCompiler().version());
+    }
+  }
+
   /** Prints the providers that the service loader finds on the class path. */
   static final class ServiceMain {
     private ServiceMain() {}
@@ -239,6 +250,21 @@ class FfmProcessTest {
     assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("12080\n");
     environment.put("CUDA_PATH", toolkit(folder.resolve("path"), 13_010).toString());
     assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("13010\n");
+  }
+
+  @Test
+  void compilerOfTheNewestToolkit_isTaken_whereThereAreSeveral(@TempDir Path folder)
+      throws Exception {
+    Path source = folder.resolve("stub_toolkit.c");
+    try (InputStream text = CCompiler.class.getResourceAsStream("stub_toolkit.c")) {
+      Files.write(source, text.readAllBytes());
+    }
+    Path useless = Files.writeString(folder.resolve("useless.c"), "int unused;");
+    CCompiler.compile(source, folder.resolve("libnvrtc.so.13"), "-shared", "-fPIC");
+    CCompiler.compile(useless, folder.resolve("libnvrtc.so.12"), "-shared", "-fPIC");
+    Map<String, String> environment =
+        Map.of("LD_LIBRARY_PATH", folder.toString(), "CUDA_PATH", "", "CUDA_HOME", "");
+    assertThat(ForkedJvm.run(CompilerMain.class, environment).output()).isEqualTo("13010\n");
   }
 
   /** A folder with a runtime that says its version. */

@@ -60,8 +60,7 @@ class SimSharingEdgesTest extends SimSharingBase {
   @Test
   void memoryWithoutAddress_isOfTheSameNodeOfTheHostThere() {
     AllocationProperties second =
-        new AllocationProperties(
-            MemHandleType.FILE_DESCRIPTOR, MemLocationType.HOST_NUMA, 1);
+        new AllocationProperties(MemHandleType.FILE_DESCRIPTOR, MemLocationType.HOST_NUMA, 1);
     try (SimulatedDriver from = open("numaNodes=2");
         SimulatedDriver to = open("numaNodes=2")) {
       long made = from.virtual().memCreate(2 * MIB, second);
