@@ -190,8 +190,8 @@ class ForwardingDriverTest {
     assertThat(CudaDriver.class.getDeclaredMethods())
         .filteredOn(method -> method.getReturnType().getSimpleName().endsWith("Calls"))
         .hasSize(14)
-        .allSatisfy(part ->
-            assertThat(Replacing.class.getDeclaredMethod(part.getName())).isNotNull());
+        .allSatisfy(
+            part -> assertThat(Replacing.class.getDeclaredMethod(part.getName())).isNotNull());
   }
 
   @Test

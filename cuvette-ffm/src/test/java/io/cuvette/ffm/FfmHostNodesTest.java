@@ -9,12 +9,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,44 +58,6 @@ class FfmHostNodesTest extends StubDriverTest {
     assertThat(run()).isEqualTo(3);
     end();
     assertThat(run()).isEqualTo(3);
-  }
-
-  @Test
-  void functionThatIsGone_isNoFailure() {
-    List<LogRecord> logged = new ArrayList<>();
-    Handler handler = new Noting(logged);
-    Logger log = Logger.getLogger("io.cuvette.ffm.part.HostFunctions");
-    log.addHandler(handler);
-    try {
-      add();
-      end();
-      assertThat(run()).isZero();
-      assertThat(logged).isEmpty();
-      graphs.graphAddNode(1, 0xabc, new long[] {0x11}, new GraphNodeParams.Host(() -> fail("")));
-      assertThat(run()).isZero();
-      assertThat(logged).hasSize(1);
-    } finally {
-      log.removeHandler(handler);
-    }
-  }
-
-  private static final class Noting extends Handler {
-    private final List<LogRecord> all;
-
-    Noting(List<LogRecord> all) {
-      this.all = all;
-    }
-
-    @Override
-    public void publish(LogRecord each) {
-      all.add(each);
-    }
-
-    @Override
-    public void flush() {}
-
-    @Override
-    public void close() {}
   }
 
   @Test

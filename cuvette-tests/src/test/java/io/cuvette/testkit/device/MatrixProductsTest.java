@@ -37,8 +37,8 @@ class MatrixProductsTest {
   private static ThrowableAssertAlternative<IllegalArgumentException> refused(
       LibraryHandle handle, Matrices matrices) {
     return assertThatIllegalArgumentException()
-        .isThrownBy(() ->
-            MatrixProducts.multiply(handle, PRODUCT, matrices.c, matrices.a, matrices.b));
+        .isThrownBy(
+            () -> MatrixProducts.multiply(handle, PRODUCT, matrices.c, matrices.a, matrices.b));
   }
 
   @CudaTest(simulatedOnly = true)
@@ -84,17 +84,17 @@ class MatrixProductsTest {
       refused(handle, new Matrices(c, other, a)).withMessageContaining("enablePeerAccess first");
       device.enablePeerAccess(cuda.device(1));
       MatrixProducts.multiply(handle, PRODUCT, c, other, a);
-      other.close();
+      Buffer closed = cuda.allocate(BYTES, stream);
+      closed.close();
       assertThatIllegalStateException()
-          .isThrownBy(() -> MatrixProducts.multiply(handle, PRODUCT, c, other, a));
+          .isThrownBy(() -> MatrixProducts.multiply(handle, PRODUCT, c, closed, a));
       stream.synchronize();
     }
   }
 
   @CudaTest(simulatedOnly = true)
   void handleOfAnotherLibrary_isRefused(Cuda cuda, CudaStream stream) {
-    try (LibraryHandle handle =
-            cuda.device(0).useLibrary(MathLibrary.CUSOLVER_DN, stream, 0);
+    try (LibraryHandle handle = cuda.device(0).useLibrary(MathLibrary.CUSOLVER_DN, stream, 0);
         Buffer all = cuda.allocate(3 * BYTES, stream)) {
       Buffer a = all.slice(BYTES, BYTES);
       refused(handle, new Matrices(all.slice(0, BYTES), a, a))
@@ -105,8 +105,7 @@ class MatrixProductsTest {
   private static ThrowableAssertAlternative<IllegalArgumentException> refused(
       long rows, long inner, Operand a, Operand c, long batch) {
     return assertThatIllegalArgumentException()
-        .isThrownBy(() ->
-            new MatrixProduct(MatrixType.FLOAT, rows, 2, inner, a, PACKED, c, batch));
+        .isThrownBy(() -> new MatrixProduct(MatrixType.FLOAT, rows, 2, inner, a, PACKED, c, batch));
   }
 
   @Test
@@ -114,8 +113,7 @@ class MatrixProductsTest {
     refused(0, 2, PACKED, PACKED, 1).withMessage("rows: 0 (expected: >= 1)");
     refused(2, -1, PACKED, PACKED, 1).withMessage("inner: -1 (expected: >= 1)");
     refused(2, 2, PACKED, PACKED, 0).withMessage("batch: 0 (expected: >= 1)");
-    refused(2, 2, new Operand(false, 1, 4), PACKED, 1)
-        .withMessage("a: leading 1 (expected: >= 2)");
+    refused(2, 2, new Operand(false, 1, 4), PACKED, 1).withMessage("a: leading 1 (expected: >= 2)");
     refused(2, 2, new Operand(true, 1, 4), PACKED, 1).withMessage("a: leading 1 (expected: >= 2)");
     refused(2, 2, PACKED, new Operand(false, 2, -1), 1)
         .withMessage("c: stride -1 (expected: >= 0)");

@@ -53,8 +53,7 @@ class WithoutAttributeTest {
       CudaKernel kernel = module.kernel("doNothing");
       assertThatIllegalArgumentException()
           .isThrownBy(() -> stream.launch(kernel, SMALL.withCooperative(true)))
-          .withMessage(
-              "cooperative: true (expected: false, device 0 has no cooperative launches)");
+          .withMessage("cooperative: true (expected: false, device 0 has no cooperative launches)");
       assertThat(driver.count("launchKernel")).isZero();
     }
   }

@@ -26,9 +26,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Graphs that are built node by node, and their nodes. */

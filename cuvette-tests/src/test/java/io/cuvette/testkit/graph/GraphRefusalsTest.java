@@ -43,8 +43,7 @@ class GraphRefusalsTest {
     try (CudaGraph graph = stream.capture(() -> {})) {
       long node = graph.handle();
       OF_INSTANTIATION.forEach((result, text) -> {
-        driver.answer(
-            "graphInstantiateWithParams", _ -> new InstantiatedGraph(0, result, 0));
+        driver.answer("graphInstantiateWithParams", _ -> new InstantiatedGraph(0, result, 0));
         assertThatExceptionOfType(CudaException.class)
             .isThrownBy(graph::instantiate)
             .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
@@ -71,8 +70,7 @@ class GraphRefusalsTest {
         driver.answer("graphExecUpdate", _ -> new GraphUpdateResult(result, 0x12, 0));
         assertThatExceptionOfType(CudaException.class)
             .isThrownBy(() -> executable.update(graph))
-            .satisfies(e ->
-                assertThat(e.status()).isEqualTo(CudaStatus.GRAPH_EXEC_UPDATE_FAILURE))
+            .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.GRAPH_EXEC_UPDATE_FAILURE))
             .withMessageContaining(text.replace("0x%x", "0x12"))
             .withMessageContaining("empty node 0x12")
             .withMessageContaining("; the executable is as it was");
