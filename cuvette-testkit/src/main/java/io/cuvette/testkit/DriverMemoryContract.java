@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.stream.LongStream;
 
 /** What every driver promises about allocations. Extend it in the tests of a driver. */
 public abstract class DriverMemoryContract {
@@ -16,6 +17,14 @@ public abstract class DriverMemoryContract {
   private static final int IS_MANAGED = 8;
   private static final int RANGE_START = 11;
   private static final int RANGE_SIZE = 12;
+  private static final int DEVICE_POINTER = 3;
+  private static final int HOST_POINTER = 4;
+  private static final int SYNC_OPERATIONS = 6;
+  private static final int BUFFER_ID = 7;
+  private static final int LEGACY_IPC = 10;
+  private static final int MAPPED = 13;
+  private static final int HANDLE_TYPES = 14;
+  private static final int ACCESS = 16;
   private static final int HOST = 1;
   private static final int DEVICE = 2;
 
@@ -189,6 +198,65 @@ public abstract class DriverMemoryContract {
     Refused.with(
         CudaStatus.INVALID_VALUE,
         () -> driver.memory().pointerGetAttribute(0, MEMORY_TYPE, 0x1234));
+  }
+
+  /**
+   * What only some kinds of memory have: a pointer of the host, operations that wait, other
+   * processes; and questions that nobody answers.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void pointerAttributes_tellWhatAKindOfMemoryHas(CudaDriver driver) {
+    long device = driver.memory().memAlloc(0, 64);
+    long pinned = driver.memory().memHostAlloc(0, 64, 0).address();
+    long managed = driver.memory().memAllocManaged(0, 64, 1).address();
+    for (int none : new int[] {HOST_POINTER, 22, 99}) {
+      Refused.with(
+          CudaStatus.INVALID_VALUE, () -> driver.memory().pointerGetAttribute(0, none, device));
+    }
+    assertThat(attributes(driver, HOST_POINTER, pinned + 1, managed + 2))
+        .containsExactly(pinned + 1, managed + 2);
+    assertThat(attributes(driver, DEVICE_POINTER, device + 3, pinned + 1, managed))
+        .containsExactly(device + 3, pinned + 1, managed);
+    assertThat(attributes(driver, SYNC_OPERATIONS, device, pinned, managed))
+        .containsExactly(0, 0, 1);
+    assertThat(attributes(driver, LEGACY_IPC, device, pinned, managed)).containsExactly(1, 0, 0);
+    assertThat(attributes(driver, MAPPED, device, pinned, managed)).containsExactly(1, 1, 1);
+    assertThat(attributes(driver, HANDLE_TYPES, device, pinned, managed)).containsExactly(0, 0, 0);
+    assertThat(attributes(driver, ACCESS, device, pinned, managed)).containsExactly(3, 3, 3);
+    long[] ids = attributes(driver, BUFFER_ID, device, device + 1, pinned, managed);
+    assertThat(LongStream.of(ids).distinct().count()).isEqualTo(3);
+    driver.memory().memFree(0, device);
+    driver.memory().memFree(0, managed);
+    driver.memory().memFreeHost(0, pinned);
+  }
+
+  private static long[] attributes(CudaDriver driver, int attribute, long... addresses) {
+    return LongStream.of(addresses)
+        .map(address -> driver.memory().pointerGetAttribute(0, attribute, address))
+        .toArray();
+  }
+
+  /**
+   * Only memory of the host is registered, and only what is registered is no longer.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void memoryThatIsNotRegistered_isNotUnregistered(CudaDriver driver) {
+    long device = driver.memory().memAlloc(0, 64);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(1 << 16, 1 << 12);
+      Refused.with(
+          CudaStatus.INVALID_VALUE, () -> driver.memory().memHostRegister(0, memory, 16));
+      Refused.with(
+          CudaStatus.HOST_MEMORY_NOT_REGISTERED,
+          () -> driver.memory().memHostUnregister(0, memory.address()));
+    }
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.memory().memHostUnregister(0, device));
+    driver.memory().memFree(0, device);
   }
 
   /**

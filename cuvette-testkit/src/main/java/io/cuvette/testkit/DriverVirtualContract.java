@@ -28,6 +28,10 @@ public abstract class DriverVirtualContract {
   private static final AllocationProperties SHAREABLE =
       AllocationProperties.ofDevice(0, MemHandleType.FILE_DESCRIPTOR);
   private static final long NULL_STREAM = 0;
+  private static final int HOST_POINTER = 4;
+  private static final int HANDLE_TYPES = 14;
+  private static final int MAPPING_SIZE = 18;
+  private static final int MAPPING_BASE = 19;
 
   /** For subclasses. */
   protected DriverVirtualContract() {}
@@ -303,6 +307,96 @@ public abstract class DriverVirtualContract {
         .isZero();
     refused(() -> driver.sharing().ipcGetMemHandle(0, mapped.address));
     refused(() -> driver.memory().memFree(0, mapped.address));
+    mapped.end();
+  }
+
+  /**
+   * A range of addresses is what was reserved, a mapping what was mapped; where nothing is mapped
+   * nothing is told.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void rangeOfMappedMemory_isWhatWasReserved(CudaDriver driver) {
+    VirtualCalls calls = driver.virtual();
+    Mapped mapped = Mapped.of(driver, SHAREABLE, 1);
+    long next = mapped.address + mapped.bytes;
+    long second = calls.memCreate(mapped.bytes, PLAIN);
+    calls.memMap(next, mapped.bytes, 0, second);
+    readWrite(driver, next, mapped.bytes);
+    assertThat(asked(driver, PointerAttribute.RANGE_START, next + 5)).isEqualTo(mapped.address);
+    assertThat(asked(driver, PointerAttribute.RANGE_SIZE, next + 5)).isEqualTo(mapped.range);
+    assertThat(asked(driver, MAPPING_BASE, next + 5)).isEqualTo(next);
+    assertThat(asked(driver, MAPPING_SIZE, next + 5)).isEqualTo(mapped.bytes);
+    assertThat(asked(driver, HANDLE_TYPES, next)).isZero();
+    assertThat(asked(driver, HANDLE_TYPES, mapped.address))
+        .isEqualTo(MemHandleType.FILE_DESCRIPTOR);
+    for (int each : new int[] {2, 9, 11, 12, 13, 14, MAPPING_SIZE, MAPPING_BASE}) {
+      invalid(() -> asked(driver, each, next + mapped.bytes));
+    }
+    calls.memUnmap(next, mapped.bytes);
+    calls.memRelease(second);
+    mapped.end();
+  }
+
+  private static long asked(CudaDriver driver, int attribute, long address) {
+    return driver.memory().pointerGetAttribute(0, attribute, address);
+  }
+
+  private static void invalid(Runnable call) {
+    Refused.with(CudaStatus.INVALID_VALUE, call);
+  }
+
+  /**
+   * Memory of the host is mapped too, and told as such.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void mappedMemoryOfTheHost_isOfTheHost(CudaDriver driver) {
+    long unit = unit(driver);
+    VirtualCalls calls = driver.virtual();
+    long address = calls.memAddressReserve(unit, 0, 0);
+    long handle = calls.memCreate(unit, new AllocationProperties(0, MemLocationType.HOST, 0));
+    calls.memMap(address, unit, 0, handle);
+    assertThat(asked(driver, PointerAttribute.MEMORY_TYPE, address)).isEqualTo(1);
+    assertThat(asked(driver, PointerAttribute.DEVICE_ORDINAL, address)).isZero();
+    assertThat(asked(driver, PointerAttribute.IS_MANAGED, address)).isZero();
+    invalid(() -> asked(driver, HOST_POINTER, address));
+    calls.memUnmap(address, unit);
+    calls.memRelease(handle);
+    invalid(() -> calls.memRelease(handle));
+    calls.memAddressFree(address, unit);
+  }
+
+  /**
+   * Memory is made where there is a place for it, and for those who can have it.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void memoryOfNoPlace_isRefused(CudaDriver driver) {
+    long unit = unit(driver);
+    VirtualCalls calls = driver.virtual();
+    for (AllocationProperties none :
+        new AllocationProperties[] {
+          new AllocationProperties(0, 9, 0),
+          new AllocationProperties(0, MemLocationType.HOST_NUMA, 99),
+          new AllocationProperties(2, MemLocationType.DEVICE, 0), // for Windows
+          new AllocationProperties(MemHandleType.FILE_DESCRIPTOR, MemLocationType.HOST, 0),
+          new AllocationProperties(8, MemLocationType.HOST, 0),
+        }) {
+      invalid(() -> calls.memCreate(unit, none));
+    }
+    Refused.with(
+        CudaStatus.INVALID_DEVICE,
+        () -> calls.memCreate(unit, AllocationProperties.ofDevice(1000, MemHandleType.NONE)));
+    invalid(() -> calls.memGetAllocationGranularity(PLAIN, 2));
+    Mapped mapped = Mapped.of(driver, PLAIN, 1);
+    invalid(
+        () ->
+            calls.memSetAccess(
+                mapped.address, mapped.bytes, MemLocationType.DEVICE, new int[0], 3));
     mapped.end();
   }
 

@@ -204,6 +204,12 @@ public final class SimMemoryCalls implements MemoryCalls {
     machine.run(
         () -> {
           machine.working(device);
+          if (machine.find(address) instanceof SimPlace(SimBlock block, long _)
+              && !(block instanceof HostBlock)) {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: registered memory; this is device memory)"
+                    .formatted(address));
+          }
           SimPlace place = machine.hostMemory.find(address);
           if (place == null
               || place.offset() != 0

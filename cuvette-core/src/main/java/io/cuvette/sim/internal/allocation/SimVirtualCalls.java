@@ -28,6 +28,9 @@ import java.util.function.Supplier;
 
 /** The calls about virtual memory. Thread-safe. */
 public final class SimVirtualCalls implements VirtualCalls {
+  /** Handles for other nodes of a cluster, which a machine without a fabric may not make. */
+  private static final int FABRIC = 8;
+
   private final SimMachine machine;
   private final HandleTable<PhysicalMemory> memories =
       new HandleTable<>(HandleKind.ALLOCATION, false);
@@ -64,7 +67,6 @@ public final class SimVirtualCalls implements VirtualCalls {
   public long memGetAllocationGranularity(AllocationProperties properties, int option) {
     return callLong(
         () -> {
-          check(properties);
           if (option != MemGranularity.MINIMUM && option != MemGranularity.RECOMMENDED) {
             throw SimRefusal.invalidValue("option: %d (expected: 0 or 1)".formatted(option));
           }
@@ -78,9 +80,7 @@ public final class SimVirtualCalls implements VirtualCalls {
     boolean isHost = properties.locationType() == MemLocationType.HOST;
     if (types != MemHandleType.NONE && (types != MemHandleType.FILE_DESCRIPTOR || isHost)) {
       throw new SimRefusal(
-          types == MemHandleType.FILE_DESCRIPTOR
-              ? CudaStatus.INVALID_VALUE
-              : CudaStatus.NOT_SUPPORTED,
+          types == FABRIC && !isHost ? CudaStatus.NOT_PERMITTED : CudaStatus.INVALID_VALUE,
           "handle types: %d of %s memory (expected: 0%s)"
               .formatted(types, isHost ? "host" : "device", isHost ? "" : " or 1"));
     }

@@ -36,7 +36,13 @@ public record Instantiation(@Nullable SimExecutable executable, int result, long
       refused = checkConditions(graph);
     }
     if (refused == null && fromDevices) {
-      refused = checkLaunchFromDevices(graph);
+      Set<SimDevice> devices = new HashSet<>();
+      refused = checkLaunchFromDevices(graph, devices);
+      if (refused == null && devices.isEmpty()) {
+        throw SimRefusal.invalidValue(
+            "graph: 0x%x, to be launched from the device, has no work (expected: a kernel, copy or fill)"
+                .formatted(graph.handle));
+      }
     }
     return refused == null ? new Instantiation(new SimExecutable(graph, flags), 0, 0) : refused;
   }
@@ -111,27 +117,30 @@ public record Instantiation(@Nullable SimExecutable executable, int result, long
         : refused(CONDITION_UNUSED, 0);
   }
 
-  private static @Nullable Instantiation checkLaunchFromDevices(SimGraph graph) {
-    SimDevice first = null;
+  /** Collects the devices of all work, which must be one. */
+  private static @Nullable Instantiation checkLaunchFromDevices(
+      SimGraph graph, Set<SimDevice> devices) {
     for (SimNode node : graph.nodes()) {
       switch (node.type()) {
-        case KERNEL, MEMCPY, MEMSET, GRAPH -> {
-          first = first == null ? node.work().device() : first;
-          if (node.work().device() != first) {
+        case KERNEL, MEMCPY, MEMSET -> {
+          devices.add(node.work().device());
+          if (devices.size() > 1) {
             return refused(SEVERAL_CONTEXTS, node.handle);
+          }
+        }
+        case GRAPH -> {
+          for (SimGraph inside : node.work().graphs()) {
+            Instantiation refused = checkLaunchFromDevices(inside, devices);
+            if (refused != null) {
+              return refused;
+            }
           }
         }
         default -> {
           return refused(OPERATION_NOT_SUPPORTED, node.handle);
         }
       }
-      for (SimGraph inside : node.work().graphs()) {
-        Instantiation refused = checkLaunchFromDevices(inside);
-        if (refused != null) {
-          return refused;
-        }
-      }
     }
-    return graph.size() == 0 && !graph.isInside() ? refused(INVALID_STRUCTURE, 0) : null;
+    return null;
   }
 }

@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.memory;
 
+import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.queue.SimDevice;
 import java.lang.foreign.MemorySegment;
@@ -50,6 +51,11 @@ public final class VirtualBlock extends SimBlock {
   /** The mapping at an offset. */
   public MappedPiece piece(long offset) {
     return space.touched(address + offset);
+  }
+
+  /** The reserved range that an offset is in. */
+  public Extent reserved(long offset) {
+    return space.reserved(address + offset);
   }
 
   /** The refusal of calls that free memory. */

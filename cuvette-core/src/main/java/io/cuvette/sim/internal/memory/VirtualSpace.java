@@ -171,6 +171,12 @@ public final class VirtualSpace {
     return found;
   }
 
+  /** The reserved range of an address at which memory is mapped. */
+  Extent reserved(long address) {
+    Map.Entry<Long, Long> range = reserved.floorEntry(address);
+    return new Extent(range.getKey(), range.getValue());
+  }
+
   /** The mapping that an address is in; null if there is none. */
   public @Nullable MappedPiece at(long address) {
     Map.Entry<Long, MappedPiece> entry = pieces.floorEntry(address);

@@ -1,0 +1,5 @@
+package io.cuvette.testkit.driver;
+
+import io.cuvette.testkit.DriverGraphRulesContract;
+
+class DriverGraphRulesTest extends DriverGraphRulesContract {}
