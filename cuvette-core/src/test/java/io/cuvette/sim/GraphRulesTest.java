@@ -104,6 +104,137 @@ class GraphRulesTest extends SimTestBase {
     assertThat(update(new GraphNodeParams.Empty(), before).result()).isEqualTo(3);
   }
 
+  private AddedNode conditional(long graph, GraphConditionType type, int bodies, int assigned) {
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, assigned, true);
+    return driver
+        .graphs()
+        .graphAddNode(
+            0, graph, new long[0], new GraphNodeParams.Conditional(condition, type, bodies));
+  }
+
+  /** A graph with a conditional node, in the last body of which there is a node. */
+  private long conditional(GraphConditionType type, int bodies, GraphNodeParams inside) {
+    long graph = driver.graphs().graphCreate();
+    long _ = add(0, conditional(graph, type, bodies, bodies - 1).bodies().getLast(), inside);
+    return graph;
+  }
+
+  private GraphUpdateResult update(long executable, long graph) {
+    return driver.graphs().graphExecUpdate(0, executable, graph);
+  }
+
+  private GraphNodeParams.Fill fill(int value) {
+    return new GraphNodeParams.Fill(memory, value, 1, 8);
+  }
+
+  @Test
+  void updates_keepConditionalNodes_andChangeWhatIsInTheirBodies() {
+    GraphConditionType type = GraphConditionType.SWITCH;
+    long executable = instantiate(conditional(type, 2, fill(1)), 0).executable();
+    long oneBody = conditional(type, 1, fill(2));
+    long node = driver.graphs().graphGetNodes(oneBody)[0];
+    assertThat(update(executable, oneBody)).isEqualTo(new GraphUpdateResult(5, node, 0));
+    long otherType = conditional(GraphConditionType.IF, 2, fill(2));
+    assertThat(update(executable, otherType).result()).isEqualTo(5);
+    assertThat(update(executable, graph(fill(2))).result()).isEqualTo(3);
+    long other = driver.graphs().graphCreate();
+    long body = conditional(other, type, 2, 1).bodies().getLast();
+    long copying = add(0, body, copy(memory, host.address()));
+    assertThat(update(executable, other)).isEqualTo(new GraphUpdateResult(3, copying, 0));
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 8)).containsOnly(1);
+    assertThat(update(executable, conditional(type, 2, fill(3))).result()).isZero();
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 8)).containsOnly(3);
+  }
+
+  @Test
+  void updates_changeGraphsInside_ifTheyFit() {
+    long inside = graph(fill(1));
+    long executable = instantiate(graph(new GraphNodeParams.Child(inside)), 0).executable();
+    long longer = graph(new GraphNodeParams.Child(graph(fill(2), fill(2))));
+    assertThat(update(executable, longer)).isEqualTo(new GraphUpdateResult(2, 0, 0));
+    long copying = graph(new GraphNodeParams.Child(graph(copy(memory, host.address()))));
+    assertThat(update(executable, copying).result()).isEqualTo(3);
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 8)).containsOnly(1);
+    assertThat(update(executable, graph(new GraphNodeParams.Child(graph(fill(2))))).result())
+        .isZero();
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 8)).containsOnly(2);
+  }
+
+  @Test
+  void graphThatDoesNotFitANode_isNotItsGraph() {
+    long graph = graph(new GraphNodeParams.Child(graph(fill(1))));
+    long node = driver.graphs().graphGetNodes(graph)[0];
+    long executable = instantiate(graph, 0).executable();
+    long longer = graph(fill(2), fill(2));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "graph: 0x%x does not fit node 0x%x".formatted(longer, node),
+        () ->
+            driver
+                .graphs()
+                .graphExecNodeSetParams(0, executable, node, new GraphNodeParams.Child(longer)));
+    driver
+        .graphs()
+        .graphExecNodeSetParams(0, executable, node, new GraphNodeParams.Child(graph(fill(4))));
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 8)).containsOnly(4);
+  }
+
+  @Test
+  void updates_keepPrioritiesWhereTheyCount_andDevicesOfKernels() {
+    long first = graph(kernel(0, 1, false));
+    long other = graph(kernel(0, 2, false));
+    long node = driver.graphs().graphGetNodes(other)[0];
+    driver.graphs().graphKernelNodeSetPriority(node, -2);
+    assertThat(update(instantiate(first, 8).executable(), other))
+        .isEqualTo(new GraphUpdateResult(8, node, 0));
+    assertThat(update(instantiate(first, 0).executable(), other).result()).isZero();
+    long elsewhere = driver.graphs().graphCreate();
+    long _ = add(1, elsewhere, kernel(0, 2, false));
+    assertThat(update(instantiate(first, 0).executable(), elsewhere).result()).isEqualTo(7);
+  }
+
+  @Test
+  void graphForLaunchesFromTheDevice_hasWorkOfOneDevice_alsoInside() {
+    long inside = driver.graphs().graphCreate();
+    long _ = add(1, inside, new GraphNodeParams.Fill(onOther, 1, 1, 8));
+    assertThat(instantiate(inside, 4).result()).isZero();
+    long graph = graph(kernel(0, 1, false), fill(1), copy(memory + 8, memory));
+    assertThat(instantiate(graph, 4).result()).isZero();
+    long child = add(0, graph, new GraphNodeParams.Child(inside));
+    InstantiatedGraph refused = instantiate(graph, 4);
+    assertThat(refused.result()).isEqualTo(4);
+    assertThat(refused.errorNode()).isNotZero().isNotEqualTo(child);
+    assertThat(instantiate(graph, 0).result()).isZero();
+    driver.graphs().graphDestroyNode(child);
+    long second = add(1, graph, new GraphNodeParams.Fill(onOther, 1, 1, 8));
+    assertThat(instantiate(graph, 4)).isEqualTo(new InstantiatedGraph(0, 4, second));
+    driver.graphs().graphDestroyNode(second);
+    long alone = graph(new GraphNodeParams.Child(inside));
+    assertThat(instantiate(alone, 4).result()).isZero();
+    long none = driver.graphs().graphCreate();
+    assertFails(CudaStatus.INVALID_VALUE, "has no work", () -> instantiate(none, 4));
+  }
+
+  /** The memory and the conditions of a graph are there once. */
+  @Test
+  void graphWithConditions_hasOneExecutable() {
+    long graph = conditional(GraphConditionType.IF, 1, fill(1));
+    long executable = instantiate(graph, 0).executable();
+    assertFails(CudaStatus.NOT_SUPPORTED, "has conditions", () -> instantiate(graph, 0));
+    driver.graphs().graphExecDestroy(executable);
+    assertThat(instantiate(graph, 0).result()).isZero();
+  }
+
   @Test
   void updates_findOtherEdges_andChangeNothing() {
     GraphNodeParams.Fill fill = new GraphNodeParams.Fill(memory, 1, 1, 8);
