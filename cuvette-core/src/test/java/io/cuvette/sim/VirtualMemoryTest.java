@@ -135,6 +135,106 @@ class VirtualMemoryTest extends SimTestBase {
     assertFails(INVALID, "access: 2", () -> access(0, 0, 2));
   }
 
+  @Test
+  void deviceWithoutVirtualMemory_refusesAllOfIt() {
+    try (SimulatedDriver without =
+        SimulatedDriver.open(SimulatedOptions.parse("virtualMemory=false"))) {
+      String none = "the devices have no virtual memory";
+      CudaStatus status = CudaStatus.NOT_SUPPORTED;
+      VirtualCalls calls = without.virtual();
+      assertFails(status, none, () -> calls.memGetAllocationGranularity(ON_FIRST, 0));
+      assertFails(status, none, () -> calls.memAddressReserve(PAGE, 0, 0));
+      assertFails(status, none, () -> calls.memCreate(PAGE, ON_FIRST));
+      assertFails(status, none, () -> calls.memGetAllocationPropertiesFromHandle(NO_HANDLE));
+      assertFails(status, none, () -> calls.memUnmap(range, PAGE));
+    }
+  }
+
+  @Test
+  void placesAndHandles_areCheckedWhenMemoryIsMade_notWhenItIsAskedAbout() {
+    AllocationProperties fabric = AllocationProperties.ofDevice(0, 8);
+    AllocationProperties windows = AllocationProperties.ofDevice(0, 2);
+    AllocationProperties nowhere = new AllocationProperties(0, 9, 0);
+    AllocationProperties noNode = new AllocationProperties(0, MemLocationType.HOST_NUMA, 1);
+    AllocationProperties noDevice = AllocationProperties.ofDevice(2, 0);
+    for (AllocationProperties each :
+        new AllocationProperties[] {fabric, windows, nowhere, noNode, noDevice}) {
+      assertThat(virtual.memGetAllocationGranularity(each, 1)).isEqualTo(PAGE);
+    }
+    CudaStatus notPermitted = CudaStatus.NOT_PERMITTED;
+    assertFails(notPermitted, "handle types: 8", () -> virtual.memCreate(PAGE, fabric));
+    assertFails(INVALID, "handle types: 2 of device", () -> virtual.memCreate(PAGE, windows));
+    assertFails(INVALID, "location type: 9", () -> virtual.memCreate(PAGE, nowhere));
+    assertFails(INVALID, "NUMA node: 1 (expected: 0 to 0", () -> virtual.memCreate(PAGE, noNode));
+    assertFails(CudaStatus.INVALID_DEVICE, "2", () -> virtual.memCreate(PAGE, noDevice));
+    String option = "option: 2 (expected: 0 or 1)";
+    assertFails(INVALID, option, () -> virtual.memGetAllocationGranularity(ON_FIRST, 2));
+    assertFails(INVALID, "option: -1", () -> virtual.memGetAllocationGranularity(ON_FIRST, -1));
+  }
+
+  @Test
+  void memoryOfTheHost_isNotThatOfADevice() {
+    long free = freeBytes();
+    AllocationProperties host = new AllocationProperties(0, MemLocationType.HOST_NUMA, 0);
+    long handle = virtual.memCreate(PAGE, host);
+    assertThat(virtual.memGetAllocationPropertiesFromHandle(handle)).isEqualTo(host);
+    virtual.memMap(range, PAGE, 0, handle);
+    map(1);
+    assertThat(freeBytes()).isEqualTo(free - PAGE);
+    int[] one = {0};
+    virtual.memSetAccess(range, PAGE, MemLocationType.HOST, one, MemAccessFlags.READ);
+    assertThat(virtual.memGetAccess(range, MemLocationType.HOST, 0)).isEqualTo(MemAccessFlags.READ);
+    assertThat(accessAt(range)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 2, range)).isEqualTo(1);
+    assertThat(driver.memory().pointerGetAttribute(0, 2, range + PAGE)).isEqualTo(2);
+    assertThat(driver.memory().pointerGetAttribute(0, 15, range + PAGE)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(1, 16, range + PAGE)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 16, range + PAGE)).isEqualTo(3);
+    assertThat(driver.memory().pointerGetAttribute(0, 21, range + PAGE)).isZero();
+  }
+
+  @Test
+  void flagsOfAccess_areOneOrOneForEachPlace() {
+    map(0);
+    int device = MemLocationType.DEVICE;
+    String each = "1 or as many, for at least one place";
+    assertFails(
+        INVALID,
+        "2 flags for 3 places (expected: " + each,
+        () -> virtual.memSetAccess(range, PAGE, device, new int[] {0, 1, 0}, 3, 3));
+    assertFails(
+        INVALID, each, () -> virtual.memSetAccess(range, PAGE, device, new int[0], 3));
+    virtual.memSetAccess(range, PAGE, device, new int[] {0, 1}, 1, 3);
+    assertThat(accessAt(range)).isEqualTo(1);
+    assertThat(virtual.memGetAccess(range, device, 1)).isEqualTo(3);
+  }
+
+  @Test
+  void releasedHandle_isNoHandle_thoughItsMemoryIsMapped() {
+    long handle = map(0);
+    virtual.memRelease(handle);
+    String none = "0x%x".formatted(handle);
+    assertFails(INVALID, none, () -> virtual.memRelease(handle));
+    assertFails(INVALID, none, () -> virtual.memGetAllocationPropertiesFromHandle(handle));
+    assertThat(virtual.memRetainAllocationHandle(range)).isEqualTo(handle);
+    assertThat(virtual.memGetAllocationPropertiesFromHandle(handle)).isEqualTo(ON_FIRST);
+    virtual.memRelease(handle);
+    fill(range, PAGE);
+  }
+
+  @Test
+  void queuedWork_findsNothingWhereMemoryWasUnmapped() {
+    map(0);
+    CountDownLatch goOn = hold(0, 0);
+    fill(range, PAGE);
+    virtual.memUnmap(range, PAGE);
+    goOn.countDown();
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "0x%x: unmapped before the queued operation ran".formatted(range),
+        () -> driver.streams().streamSynchronize(0, 0));
+  }
+
   private void fillBySecond(long address) {
     driver.transfers().memsetD8Async(1, address, (byte) 1, 1, 0);
   }

@@ -1,0 +1,143 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphConditionType;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Which nodes graphs take, how they are changed and how they are drawn. */
+class GraphNodesTest extends SimTestBase {
+  private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
+  private static final int VERBOSE = 1;
+  private static final int PRIORITIES = 1 << 9;
+  private static final int CONDITIONALS = 1 << 15;
+
+  private final long graph = driver.graphs().graphCreate();
+  private final long memory = driver.memory().memAlloc(0, 64);
+
+  private AddedNode added(long to, GraphNodeParams params) {
+    return driver.graphs().graphAddNode(0, to, new long[0], params);
+  }
+
+  private GraphNodeParams fill() {
+    return new GraphNodeParams.Fill(memory, 1, 1, 8);
+  }
+
+  private AddedNode conditional(GraphConditionType type, int bodies) {
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 0, true);
+    return added(graph, new GraphNodeParams.Conditional(condition, type, bodies));
+  }
+
+  @Test
+  void graph_isNotInsideItself() {
+    long body = conditional(GraphConditionType.IF, 1).bodies().getFirst();
+    String rule = "graph: 0x%x cannot be inside itself".formatted(graph);
+    assertFails(INVALID, rule, () -> added(graph, new GraphNodeParams.Child(graph)));
+    assertFails(INVALID, rule, () -> added(body, new GraphNodeParams.Child(graph)));
+    assertThat(driver.graphs().graphGetNodes(body)).isEmpty();
+  }
+
+  @Test
+  void nodesWithoutParameters_areNotChanged() {
+    long node = added(graph, new GraphNodeParams.Empty()).node();
+    assertFails(
+        INVALID,
+        "EMPTY",
+        () -> driver.graphs().graphNodeSetParams(0, node, new GraphNodeParams.Empty()));
+    assertFails(
+        INVALID,
+        "parameters of type MEMCPY",
+        () -> added(graph, new GraphNodeParams.Other(GraphNodeType.MEMCPY)));
+    assertThat(driver.graphs().graphGetNodes(graph)).containsExactly(node);
+  }
+
+  @Test
+  void memoryOfAGraph_isForOtherDevicesThatReachIt() {
+    String rule = "expected: another one that can reach device 0";
+    GraphNodeParams itself = new GraphNodeParams.Allocation(0, 64, List.of(0), 0);
+    assertFails(INVALID, "peers: device 0 (" + rule, () -> added(graph, itself));
+    try (SimulatedDriver apart =
+        SimulatedDriver.open(SimulatedOptions.parse("devices=2").withPeers("none"))) {
+      long own = apart.graphs().graphCreate();
+      GraphNodeParams other = new GraphNodeParams.Allocation(0, 64, List.of(1), 0);
+      assertFails(
+          INVALID,
+          "peers: device 1 (" + rule,
+          () -> apart.graphs().graphAddNode(0, own, new long[0], other));
+    }
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=%d".formatted(GIB),
+        () -> added(graph, new GraphNodeParams.Allocation(0, GIB, List.of(), 0)));
+    assertThat(driver.graphs().graphGetNodes(graph)).isEmpty();
+  }
+
+  @Test
+  void memoryOfAGraph_isThatOfItsPeers() {
+    AddedNode own = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    AddedNode shared = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(1), 0));
+    assertFails(
+        INVALID,
+        "is not known before a launch",
+        () -> driver.memory().pointerGetAttribute(1, 16, own.address()));
+    long stream = stream(0);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver.graphs().graphLaunch(0, executable, stream);
+    assertThat(driver.memory().pointerGetAttribute(0, 16, own.address())).isEqualTo(3);
+    assertThat(driver.memory().pointerGetAttribute(1, 16, own.address())).isZero();
+    assertThat(driver.memory().pointerGetAttribute(1, 16, shared.address())).isEqualTo(3);
+    driver.streams().streamSynchronize(0, stream);
+    assertFails(
+        INVALID,
+        "device 1 has access 0 to its graph (expected: 3)",
+        () -> driver.transfers().memsetD8Async(1, own.address(), (byte) 1, 8, 0));
+    driver.transfers().memsetD8Async(1, shared.address(), (byte) 1, 8, 0);
+  }
+
+  @Test
+  void drawing_hasWhatItsFlagsAskFor() {
+    AddedNode node = conditional(GraphConditionType.IF, 1);
+    long inside = node.bodies().getFirst();
+    long fill = added(inside, fill()).node();
+    String plain = driver.graphs().graphDebugDotPrint(graph, 0);
+    assertThat(plain)
+        .contains("\"node_%x\" [shape=box, label=\"CONDITIONAL\"]".formatted(node.node()))
+        .contains("subgraph \"cluster_%x\"".formatted(inside))
+        .contains("\"node_%x\" [shape=box, label=\"MEMSET\"]".formatted(fill));
+    assertThat(driver.graphs().graphDebugDotPrint(graph, CONDITIONALS))
+        .contains("label=\"CONDITIONAL\\nConditional[condition=", "size=1]\"]", "\"MEMSET\"");
+    assertThat(driver.graphs().graphDebugDotPrint(graph, VERBOSE))
+        .contains("CONDITIONAL\\n0x%x\\nConditional[".formatted(node.node()))
+        .contains("MEMSET\\n0x%x\\nFill[".formatted(fill));
+    assertThat(driver.graphs().graphDebugDotPrint(graph, 1 << 20)).isEqualTo(plain);
+  }
+
+  @Test
+  void drawing_hasPrioritiesOfKernels() {
+    SimulatedKernel kernel = SimulatedKernel.of("drawn", _ -> {});
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+      LaunchShape shape =
+          new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+      GraphNodeParams params =
+          new GraphNodeParams.Kernel(
+              driver.kernels().libraryGetKernel(library, "drawn"),
+              shape,
+              new LaunchParameters(
+                  MemorySegment.NULL, List.of()));
+      long node = added(graph, params).node();
+      driver.graphs().graphKernelNodeSetPriority(node, -3);
+      assertThat(driver.graphs().graphDebugDotPrint(graph, PRIORITIES))
+          .contains("label=\"KERNEL\\npriority -3\"");
+      assertThat(driver.graphs().graphDebugDotPrint(graph, 0)).doesNotContain("priority");
+    }
+  }
+}

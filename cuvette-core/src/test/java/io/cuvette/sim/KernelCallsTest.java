@@ -1,0 +1,207 @@
+package io.cuvette.sim;
+
+import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
+import static io.cuvette.sim.SimulatedParameter.INT;
+import static io.cuvette.sim.SimulatedParameter.POINTER;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PotentialBlockSize;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Longs and bytes of kernels, and what may be asked of a kernel and set. */
+@Timeout(60)
+class KernelCallsTest extends SimTestBase {
+  private static final int THREADS = 1024;
+  private static final int CARVEOUT = 9;
+  private static final int LARGE_CLUSTERS = 14;
+  private static final int POLICY = 15;
+
+  private final List<SimulatedKernels.Registered> registered = new ArrayList<>();
+  private final long memory = driver.memory().memAlloc(0, 64);
+
+  @AfterEach
+  void unregister() {
+    registered.forEach(SimulatedKernels.Registered::close);
+  }
+
+  private long find(KernelFunction function) {
+    SimulatedKernel made =
+        SimulatedKernel.of("called" + registered.size(), function, POINTER, INT);
+    registered.add(SimulatedKernels.register(made));
+    long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(made)));
+    return driver.kernels().libraryGetKernel(library, made.name());
+  }
+
+  private static LaunchShape shape(int blocks, int threads, int cluster) {
+    return new LaunchShape(blocks, 1, 1, threads, 1, 1, cluster, 1, 1, 0, false, false);
+  }
+
+  private LaunchParameters arguments(int count) {
+    MemorySegment values = Arena.ofAuto().allocate(16, 8);
+    values.set(JAVA_LONG, 0, memory);
+    values.set(JAVA_INT, 8, 7);
+    return new LaunchParameters(
+        values, List.of(new KernelParameter(0, 8), new KernelParameter(8, 4)).subList(0, count));
+  }
+
+  private void launch(KernelFunction function, int threads) {
+    driver.kernels().launchKernel(0, 0, find(function), shape(1, threads, 1), arguments(2));
+    driver.streams().streamSynchronize(0, 0);
+  }
+
+  private long longAt(int index) {
+    return ByteBuffer.wrap(read(memory, 64)).order(ByteOrder.nativeOrder()).getLong(8 * index);
+  }
+
+  @Test
+  void longsAndBytes_areThoseOfMemory() {
+    driver.transfers().memsetD8Async(0, memory, (byte) 0, 64, 0);
+    List<Long> seen = new ArrayList<>();
+    launch(
+        t -> {
+          long at = t.pointer(0);
+          t.setLong(at + 8, 0x1_0000_0001L);
+          t.setByte(at + 13, (byte) -2);
+          seen.add(t.getLong(at + 8));
+          seen.add((long) t.getByte(at + 13));
+          seen.add(t.atomicUpdateLong(at + 8, old -> old + (1L << 33)));
+          seen.add(t.atomicUpdateLong(at + 8, old -> old));
+          t.setLong(at + 16, t.getLong(at + 8) * 2);
+        },
+        1);
+    long second = 0xFE01_0000_0001L;
+    assertThat(seen).containsExactly(second, -2L, second, second + (1L << 33));
+    assertThat(longAt(0)).isZero();
+    assertThat(longAt(1)).isEqualTo(second + (1L << 33));
+    assertThat(longAt(2)).isEqualTo(2 * longAt(1));
+    assertThat(longAt(3)).isZero();
+  }
+
+  /** Each waits for the one before it, by looks that are no writes. */
+  @Test
+  void threadsThatLookAtALong_seeWhatOthersWrite() {
+    driver.transfers().memsetD8Async(0, memory, (byte) 0, 64, 0);
+    launch(
+        t -> {
+          int turn = t.threadX();
+          if (turn % 2 == 0) {
+            while (t.getLong(t.pointer(0)) != turn) {
+              Thread.onSpinWait();
+            }
+          } else {
+            while (t.atomicUpdateLong(t.pointer(0), old -> old) != turn) {
+              Thread.onSpinWait();
+            }
+          }
+          t.setByte(t.pointer(0), (byte) (turn + 1));
+          t.atomicUpdateLong(t.pointer(0) + 8, old -> old + turn);
+        },
+        8);
+    assertThat(longAt(0)).isEqualTo(8);
+    assertThat(longAt(1)).isEqualTo(7 * 8 / 2);
+  }
+
+  @Test
+  void longThatIsNotAligned_losesTheDevice() {
+    assertFails(
+        CudaStatus.MISALIGNED_ADDRESS,
+        "expected: a multiple of 8",
+        () -> launch(t -> t.atomicUpdateLong(t.pointer(0) + 4, old -> old + 1), 1));
+  }
+
+  @Test
+  void structureThatIsNoParameter_failsTheLaunch() {
+    assertFails(
+        CudaStatus.LAUNCH_FAILED,
+        "parameter 2 (expected: >= 0 and below 2",
+        () -> launch(t -> t.setByte(t.pointer(0), t.struct(2).get(JAVA_BYTE, 0)), 1));
+  }
+
+  @Test
+  void launchWithoutAllArguments_isRefused() {
+    long kernel = find(_ -> {});
+    assertFails(
+        INVALID_VALUE,
+        "1 arguments (expected: 2, those of called0)",
+        () -> driver.kernels().launchKernel(0, 0, kernel, shape(1, 1, 1), arguments(1)));
+    driver.kernels().launchKernel(0, 0, kernel, shape(1, 1, 1), arguments(2));
+    driver.streams().streamSynchronize(0, 0);
+  }
+
+  private void assertRange(long kernel, int attribute, int least, int most) {
+    for (int value : new int[] {least, most}) {
+      driver.kernels().kernelSetAttribute(attribute, value, kernel, 1);
+      assertThat(driver.kernels().kernelGetAttribute(attribute, kernel, 1)).isEqualTo(value);
+      assertThat(driver.kernels().kernelGetAttribute(attribute, kernel, 0)).isIn(-1, 0);
+    }
+    for (int value : new int[] {least - 1, most + 1}) {
+      assertFails(
+          INVALID_VALUE,
+          "value: %d (expected: %d to %d)".formatted(value, least, most),
+          () -> driver.kernels().kernelSetAttribute(attribute, value, kernel, 1));
+    }
+    assertThat(driver.kernels().kernelGetAttribute(attribute, kernel, 1)).isEqualTo(most);
+  }
+
+  @Test
+  void attributesThatAreSet_areThoseOfOneDevice_andInTheirRange() {
+    long kernel = find(_ -> {});
+    assertThat(driver.kernels().kernelGetAttribute(CARVEOUT, kernel, 0)).isEqualTo(-1);
+    assertRange(kernel, CARVEOUT, -1, 100);
+    assertRange(kernel, POLICY, 0, 2);
+    assertRange(kernel, LARGE_CLUSTERS, 0, 1);
+    for (int readOnly : new int[] {0, 1, 2, 3, 4, 5, 6, 7}) {
+      assertFails(
+          INVALID_VALUE,
+          "attribute: %d cannot be set".formatted(readOnly),
+          () -> driver.kernels().kernelSetAttribute(readOnly, 1, kernel, 0));
+    }
+    assertThat(driver.kernels().kernelGetAttribute(0, kernel, 0)).isEqualTo(THREADS);
+    assertThat(driver.kernels().kernelGetAttribute(4, kernel, 0)).isEqualTo(32);
+    assertThat(driver.kernels().kernelGetAttribute(6, kernel, 0)).as("code for sm_90").isEqualTo(90);
+  }
+
+  @Test
+  void blocksThatNoMultiprocessorHasRoomFor_areNone() {
+    long kernel = find(_ -> {});
+    assertThat(
+            driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_448))
+        .isEqualTo(1);
+    assertThat(
+            driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_449))
+        .isZero();
+    assertThat(
+            driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, THREADS + 1, 0))
+        .isZero();
+    assertThat(driver.kernels().occupancyMaxPotentialBlockSize(0, kernel, 0, 96))
+        .isEqualTo(new PotentialBlockSize(132 * 21, 96));
+    assertFails(
+        INVALID_VALUE,
+        "limit: -1",
+        () -> driver.kernels().occupancyMaxPotentialBlockSize(0, kernel, 0, -1));
+    assertFails(
+        CudaStatus.INVALID_CLUSTER_SIZE,
+        "cluster: 16 blocks",
+        () -> driver.kernels().occupancyMaxActiveClusters(0, kernel, shape(16, 32, 16)));
+    driver.kernels().kernelSetAttribute(LARGE_CLUSTERS, 1, kernel, 0);
+    assertThat(driver.kernels().occupancyMaxActiveClusters(0, kernel, shape(16, 1024, 16)))
+        .isEqualTo(16);
+    assertThat(driver.kernels().occupancyMaxPotentialClusterSize(0, kernel, shape(16, 32, 1)))
+        .isEqualTo(16);
+  }
+}
