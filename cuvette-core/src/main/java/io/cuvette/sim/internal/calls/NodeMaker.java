@@ -89,8 +89,7 @@ final class NodeMaker {
   private NodeWork allocation(GraphNodeParams.Allocation params) {
     SimDevice owner = machine.working(params.device());
     for (int peer : params.peers()) {
-      SimDevice device = machine.device(peer);
-      if (device == owner || !machine.peers.allows(peer, owner.index)) {
+      if (!machine.peers.allows(machine.device(peer).index, owner.index)) { // nor itself
         throw SimRefusal.invalidValue(
             "peers: device %d (expected: another one that can reach device %d)"
                 .formatted(peer, owner.index));

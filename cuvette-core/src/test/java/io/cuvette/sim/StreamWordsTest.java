@@ -1,0 +1,74 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
+import org.junit.jupiter.api.Test;
+
+/** Streams that wait for a word of memory. */
+class StreamWordsTest extends SimTestBase {
+  private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
+  private static final int GREATER_OR_EQUAL = 0;
+  private static final int EQUAL = 1;
+  private static final int AND = 2;
+  private static final int NOR = 3;
+  private static final long PAGE = 2 * MIB;
+
+  private final long waiting = stream(0);
+  private final long writing = stream(0);
+  private final long memory = driver.memory().memAlloc(0, 64);
+  private final long result = driver.memory().memAlloc(0, 4);
+
+  private void set(long address, int value) {
+    driver.transfers().memsetD32Async(0, address, value, 1, writing);
+    driver.streams().streamSynchronize(0, writing);
+  }
+
+  private void await(long address, int value, int flags) {
+    driver.streams().streamWaitValue32(0, waiting, address, value, flags);
+  }
+
+  /** A value that does not fulfil it, and one that does. */
+  private void assertGoesOn(long address, int flags, int value, int before, int after) {
+    set(address, before);
+    await(address, value, flags);
+    driver.transfers().memsetD32Async(0, result, after, 1, waiting);
+    assertThat(driver.streams().streamQuery(0, waiting)).as("%d: %d", flags, before).isFalse();
+    set(address, after);
+    driver.streams().streamSynchronize(0, waiting);
+  }
+
+  @Test
+  void wordOfTheDevice_letsAStreamGoOn_asTheFlagsSay() {
+    long word = memory + 4;
+    assertGoesOn(word, EQUAL, 5, 4, 5);
+    assertGoesOn(word, GREATER_OR_EQUAL, -3, -4, -3);
+    assertGoesOn(word, AND, 6, 9, 4);
+    assertGoesOn(word, NOR, 7, ~7, 0);
+    assertThat(read(result, 4)).containsOnly(0);
+  }
+
+  @Test
+  void wordThatIsMapped_letsAStreamGoOn() {
+    long address = driver.virtual().memAddressReserve(PAGE, 0, 0);
+    long handle =
+        driver.virtual().memCreate(PAGE, AllocationProperties.ofDevice(0, MemHandleType.NONE));
+    driver.virtual().memMap(address, PAGE, 0, handle);
+    driver.virtual().memSetAccess(address, PAGE, MemLocationType.DEVICE, new int[] {0}, 3);
+    assertGoesOn(address + PAGE - 4, EQUAL, 9, 8, 9);
+  }
+
+  @Test
+  void wordsThatAreNone_areRefused() {
+    assertFails(INVALID, "expected: a multiple of 4", () -> await(memory + 2, 0, EQUAL));
+    assertFails(INVALID, "flags: 4 (expected: 0 to 3)", () -> await(memory, 0, 4));
+    assertFails(INVALID, "flags: -1", () -> await(memory, 0, -1));
+    assertFails(INVALID, "address", () -> await(memory + 64, 0, EQUAL));
+    long managed = driver.memory().memAllocManaged(0, 64, 1).address();
+    assertFails(INVALID, "is managed memory", () -> await(managed, 0, EQUAL));
+    driver.streams().streamSynchronize(0, waiting);
+  }
+}
