@@ -71,6 +71,14 @@ class CaptureTest extends SimTestBase {
   }
 
   @Test
+  void captureOfOneDevice_letsAnotherBeWaitedFor() {
+    driver.captures().streamBeginCapture(0, one, GLOBAL);
+    driver.devices().ctxSynchronize(1);
+    fill(1, one);
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
+  }
+
+  @Test
   void invalidCapture_takesInNoOtherStream() {
     long event = driver.events().eventCreate(0, 2);
     driver.captures().streamBeginCapture(0, one, GLOBAL);

@@ -125,14 +125,12 @@ class GraphNodesTest extends SimTestBase {
     SimulatedKernel kernel = SimulatedKernel.of("drawn", _ -> {});
     try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
       long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
-      LaunchShape shape =
-          new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+      LaunchShape shape = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
       GraphNodeParams params =
           new GraphNodeParams.Kernel(
               driver.kernels().libraryGetKernel(library, "drawn"),
               shape,
-              new LaunchParameters(
-                  MemorySegment.NULL, List.of()));
+              new LaunchParameters(MemorySegment.NULL, List.of()));
       long node = added(graph, params).node();
       driver.graphs().graphKernelNodeSetPriority(node, -3);
       assertThat(driver.graphs().graphDebugDotPrint(graph, PRIORITIES))

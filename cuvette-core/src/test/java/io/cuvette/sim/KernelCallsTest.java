@@ -40,8 +40,7 @@ class KernelCallsTest extends SimTestBase {
   }
 
   private long find(KernelFunction function) {
-    SimulatedKernel made =
-        SimulatedKernel.of("called" + registered.size(), function, POINTER, INT);
+    SimulatedKernel made = SimulatedKernel.of("called" + registered.size(), function, POINTER, INT);
     registered.add(SimulatedKernels.register(made));
     long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(made)));
     return driver.kernels().libraryGetKernel(library, made.name());
@@ -173,17 +172,17 @@ class KernelCallsTest extends SimTestBase {
     }
     assertThat(driver.kernels().kernelGetAttribute(0, kernel, 0)).isEqualTo(THREADS);
     assertThat(driver.kernels().kernelGetAttribute(4, kernel, 0)).isEqualTo(32);
-    assertThat(driver.kernels().kernelGetAttribute(6, kernel, 0)).as("code for sm_90").isEqualTo(90);
+    assertThat(driver.kernels().kernelGetAttribute(6, kernel, 0))
+        .as("code for sm_90")
+        .isEqualTo(90);
   }
 
   @Test
   void blocksThatNoMultiprocessorHasRoomFor_areNone() {
     long kernel = find(_ -> {});
-    assertThat(
-            driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_448))
+    assertThat(driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_448))
         .isEqualTo(1);
-    assertThat(
-            driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_449))
+    assertThat(driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 232_449))
         .isZero();
     assertThat(
             driver.kernels().occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, THREADS + 1, 0))

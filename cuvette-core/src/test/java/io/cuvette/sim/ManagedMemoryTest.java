@@ -28,6 +28,18 @@ class ManagedMemoryTest extends SimTestBase {
   }
 
   @Test
+  void attributeThatIsOneNumber_isAListOfOne() {
+    long address = memory.address();
+    advise(READ_MOSTLY, 0, 10, 1, 0);
+    assertThat(driver.memory().memRangeGetAttributeList(0, READ_MOSTLY, address, PAGE, 1))
+        .containsExactly(1);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "count: 2 (expected: 1)",
+        () -> driver.memory().memRangeGetAttributeList(0, READ_MOSTLY, address, PAGE, 2));
+  }
+
+  @Test
   void hostAndDevice_seeTheSameMemory() {
     memory.fill((byte) 3);
     long device = driver.memory().memAlloc(0, 100);

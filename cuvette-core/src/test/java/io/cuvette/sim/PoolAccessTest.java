@@ -51,6 +51,19 @@ class PoolAccessTest extends SimTestBase {
   }
 
   @Test
+  void places_areDevicesOrTheHost_whichHasNoMemoryOfADevice() {
+    CudaStatus invalid = CudaStatus.INVALID_VALUE;
+    assertFails(invalid, "location type: 9", () -> three.pools().memPoolGetAccess(pool, 9, 0));
+    assertFails(
+        CudaStatus.INVALID_DEVICE, "device: 3", () -> three.pools().memPoolGetAccess(pool, 1, 3));
+    three.pools().memPoolSetAccess(pool, 2, new int[] {0}, 0);
+    assertFails(
+        invalid,
+        "the host, for device memory",
+        () -> three.pools().memPoolSetAccess(pool, 2, new int[] {0}, 3));
+  }
+
+  @Test
   void access_isSetForEachPlaceInOneCall_orForNone() {
     SimulatedDriver four = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(4));
     try (four) {

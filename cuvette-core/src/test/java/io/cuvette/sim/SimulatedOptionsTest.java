@@ -33,6 +33,15 @@ class SimulatedOptionsTest {
   }
 
   @Test
+  void wordThatIsNone_isRefusedWithAllThatAre() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> SimulatedOptions.parse("pace=quick"))
+        .withMessageContaining("quick")
+        .withMessageContaining("eager")
+        .withMessageContaining("lazy");
+  }
+
+  @Test
   void nothing_isTheDefaults() {
     long seed = Long.getLong("cuvette.seed", 0);
     assertThat(SimulatedOptions.parse(" ")).isEqualTo(SimulatedOptions.DEFAULTS.withSeed(seed));

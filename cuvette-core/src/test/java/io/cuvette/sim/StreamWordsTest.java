@@ -7,8 +7,10 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Streams that wait for a word of memory. */
+@Timeout(60)
 class StreamWordsTest extends SimTestBase {
   private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
   private static final int GREATER_OR_EQUAL = 0;

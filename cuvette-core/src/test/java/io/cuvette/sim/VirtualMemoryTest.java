@@ -202,8 +202,7 @@ class VirtualMemoryTest extends SimTestBase {
         INVALID,
         "2 flags for 3 places (expected: " + each,
         () -> virtual.memSetAccess(range, PAGE, device, new int[] {0, 1, 0}, 3, 3));
-    assertFails(
-        INVALID, each, () -> virtual.memSetAccess(range, PAGE, device, new int[0], 3));
+    assertFails(INVALID, each, () -> virtual.memSetAccess(range, PAGE, device, new int[0], 3));
     virtual.memSetAccess(range, PAGE, device, new int[] {0, 1}, 1, 3);
     assertThat(accessAt(range)).isEqualTo(1);
     assertThat(virtual.memGetAccess(range, device, 1)).isEqualTo(3);

@@ -46,10 +46,8 @@ public abstract class DriverGraphRulesContract {
       InstantiatedGraph made = fromDevices(bench, graph);
       assertThat(made.result()).isZero();
       bench.graphs.graphExecDestroy(made.executable());
-      invalid(
-          () ->
-              bench.graphs.graphInstantiateWithParams(
-                  0, graph, FROM_DEVICES | FREES_ON_LAUNCH, 0));
+      invalid(() ->
+          bench.graphs.graphInstantiateWithParams(0, graph, FROM_DEVICES | FREES_ON_LAUNCH, 0));
       long none = bench.add(graph, new GraphNodeParams.Empty());
       assertThat(fromDevices(bench, graph))
           .isEqualTo(new InstantiatedGraph(0, OPERATION_NOT_SUPPORTED, none));

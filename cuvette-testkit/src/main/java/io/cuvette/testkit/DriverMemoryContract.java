@@ -248,14 +248,12 @@ public abstract class DriverMemoryContract {
     long device = driver.memory().memAlloc(0, 64);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment memory = arena.allocate(1 << 16, 1 << 12);
-      Refused.with(
-          CudaStatus.INVALID_VALUE, () -> driver.memory().memHostRegister(0, memory, 16));
+      Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memHostRegister(0, memory, 16));
       Refused.with(
           CudaStatus.HOST_MEMORY_NOT_REGISTERED,
           () -> driver.memory().memHostUnregister(0, memory.address()));
     }
-    Refused.with(
-        CudaStatus.INVALID_VALUE, () -> driver.memory().memHostUnregister(0, device));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memHostUnregister(0, device));
     driver.memory().memFree(0, device);
   }
 

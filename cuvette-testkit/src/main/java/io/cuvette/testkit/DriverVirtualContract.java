@@ -393,10 +393,8 @@ public abstract class DriverVirtualContract {
         () -> calls.memCreate(unit, AllocationProperties.ofDevice(1000, MemHandleType.NONE)));
     invalid(() -> calls.memGetAllocationGranularity(PLAIN, 2));
     Mapped mapped = Mapped.of(driver, PLAIN, 1);
-    invalid(
-        () ->
-            calls.memSetAccess(
-                mapped.address, mapped.bytes, MemLocationType.DEVICE, new int[0], 3));
+    invalid(() ->
+        calls.memSetAccess(mapped.address, mapped.bytes, MemLocationType.DEVICE, new int[0], 3));
     mapped.end();
   }
 
