@@ -2,7 +2,6 @@ package io.cuvette.ffm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.fail;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
