@@ -138,4 +138,12 @@ class GraphNodesTest extends SimTestBase {
       assertThat(driver.graphs().graphDebugDotPrint(graph, 0)).doesNotContain("priority");
     }
   }
+
+  @Test
+  void priority_isOfKernelsAlone() {
+    long fill = added(graph, fill()).node();
+    String message = "of type MEMSET (expected: a kernel)";
+    assertFails(INVALID, message, () -> driver.graphs().graphKernelNodeGetPriority(fill));
+    assertFails(INVALID, message, () -> driver.graphs().graphKernelNodeSetPriority(fill, 0));
+  }
 }

@@ -496,20 +496,4 @@ class GraphRulesTest extends SimTestBase {
         "condition: 0x",
         () -> driver.streams().streamSynchronize(0, stream));
   }
-
-  @Test
-  void priority_isOfKernelsAlone() {
-    long graph = driver.graphs().graphCreate();
-    long memory = driver.memory().memAlloc(0, 64);
-    long fill = add(0, graph, new GraphNodeParams.Fill(memory, 1, 4, 2));
-    String message = "of type MEMSET (expected: a kernel)";
-    assertFails(
-        CudaStatus.INVALID_VALUE, message, () -> driver.graphs().graphKernelNodeGetPriority(fill));
-    assertFails(
-        CudaStatus.INVALID_VALUE,
-        message,
-        () -> driver.graphs().graphKernelNodeSetPriority(fill, 0));
-    driver.graphs().graphDestroy(graph);
-    driver.memory().memFree(0, memory);
-  }
 }
