@@ -336,19 +336,20 @@ class BoxCopyTest {
     assertThat(report.faults()).isGreaterThan(20);
   }
 
+  /** Two pieces of the host; not more rows than that needs, for each is watched. */
   private static void use(Cuda cuda) {
-    CopyBox box = CopyBox.of(1000, 600).withTarget(0, 1500);
+    CopyBox box = CopyBox.of(2000, 150).withTarget(0, 3000);
     List<MemorySegment> hosts = new ArrayList<>();
-    hosts.add(MemorySegment.ofArray(new byte[1_000_000]));
-    hosts.add(Arena.ofAuto().allocate(1_000_000));
-    try (Buffer buffer = cuda.allocate(1_000_000);
-        PinnedBuffer pinned = cuda.allocatePinned(1_000_000)) {
+    hosts.add(MemorySegment.ofArray(new byte[450_000]));
+    hosts.add(Arena.ofAuto().allocate(450_000));
+    try (Buffer buffer = cuda.allocate(450_000);
+        PinnedBuffer pinned = cuda.allocatePinned(450_000)) {
       pinned.segment().fill((byte) 1);
       buffer.fill((byte) 1);
       hosts.add(pinned.segment());
       for (MemorySegment host : hosts) {
         buffer.copyFrom(host, box);
-        buffer.copyTo(host, CopyBox.of(1000, 600).withSource(0, 1500));
+        buffer.copyTo(host, CopyBox.of(2000, 150).withSource(0, 3000));
       }
       buffer.copyFrom(pinned, box);
     }

@@ -2,7 +2,6 @@ package io.cuvette.sim.internal.base;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -60,24 +59,24 @@ public final class Ptx {
    */
   public static Map<String, List<KernelParameter>> kernels(
       byte[] image, int driverVersion, int capability) {
-    Text text = new Text(ByteBuffer.wrap(image), driverVersion, capability);
+    String all = new String(image, StandardCharsets.ISO_8859_1);
+    Text text = new Text(all, driverVersion, capability);
     Map<String, List<KernelParameter>> known = READ.get(text);
     if (known == null) {
-      known = Collections.unmodifiableMap(read(image, driverVersion, capability));
+      known = Collections.unmodifiableMap(read(image, all, driverVersion, capability));
       if (READ.size() >= MOST_READ) {
         READ.clear();
       }
-      READ.put(new Text(ByteBuffer.wrap(image.clone()), driverVersion, capability), known);
+      READ.put(text, known);
     }
     return known;
   }
 
-  /** What kernels are read from, and for; equal by content. */
-  private record Text(ByteBuffer image, int driverVersion, int capability) {}
+  /** What kernels are read from, and for. */
+  private record Text(String all, int driverVersion, int capability) {}
 
   private static Map<String, List<KernelParameter>> read(
-      byte[] image, int driverVersion, int capability) {
-    String all = new String(image, StandardCharsets.ISO_8859_1);
+      byte[] image, String all, int driverVersion, int capability) {
     int end = all.indexOf('\0');
     String text = NO_CODE.matcher(end < 0 ? all : all.substring(0, end)).replaceAll(" ");
     Matcher header = HEADER.matcher(text);
