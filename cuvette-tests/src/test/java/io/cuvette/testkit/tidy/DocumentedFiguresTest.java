@@ -104,7 +104,10 @@ class DocumentedFiguresTest {
   void howTheBuildRuns_isAsContributingSays() {
     String pom = text("pom.xml");
     assertThat(pom).contains("<cuvette.forks>1C<").contains("<cuvette.forks>1<");
-    assertThat(text("CONTRIBUTING.md")).contains("as many JVMs as there are cores (one where");
+    assertThat(pom).contains("<cuvette.forks.beside>0.5C<").contains("<cuvette.forks.beside>1<");
+    assertThat(text("CONTRIBUTING.md"))
+        .contains("as many JVMs as there are cores (one where")
+        .contains("or half as many in the modules that are tested beside");
     assertThat(found(Pattern.compile("(?m)mvn.* -P([a-z-]+)"), text("CONTRIBUTING.md")))
         .hasSizeGreaterThan(3)
         .allSatisfy(profile -> assertThat(pom).contains("<id>" + profile + "</id>"));
