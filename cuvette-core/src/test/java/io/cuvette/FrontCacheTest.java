@@ -335,8 +335,11 @@ class FrontCacheTest {
     CachedBlock taken = take(stripe, 512);
     assertThat(front.endAll()).containsExactly(taken);
     assertThat(front.endAll()).isEmpty();
+    long used = arena.usedBytes();
     assertThatThrownBy(() -> stripe.take(512, 512, stream.core())).hasMessage("the pool is closed");
     assertThatThrownBy(() -> takeFromArena(stripe, 512)).hasMessage("the pool is closed");
+    assertThatThrownBy(() -> takeFromArena(stripe, 64 << 10)).hasMessage("the pool is closed");
+    assertThat(arena.usedBytes()).isEqualTo(used); // no slab was made of what was brought
     assertThat(front.allocations()).isEqualTo(1);
   }
 

@@ -97,7 +97,12 @@ public final class FrontCache {
   /** Blocks in use that stripes gave out; none gives out any more. */
   public List<CachedBlock> endAll() {
     List<CachedBlock> all = new ArrayList<>();
-    long _ = sum(stripe -> stripe.endAll(all));
+    for (int i = 0; i < stripes.length(); i++) {
+      Stripe stripe = stripes.getAcquire(i);
+      if (stripe != null) {
+        stripe.endAll(all);
+      }
+    }
     return all;
   }
 
@@ -321,7 +326,7 @@ public final class FrontCache {
       }
     }
 
-    private long endAll(List<CachedBlock> all) {
+    private void endAll(List<CachedBlock> all) {
       lock.lock();
       try {
         boolean _ = takeIn();
@@ -330,7 +335,6 @@ public final class FrontCache {
           blocks.forEach(all::add);
           blocks.clear();
         }
-        return all.size();
       } finally {
         lock.unlock();
       }
