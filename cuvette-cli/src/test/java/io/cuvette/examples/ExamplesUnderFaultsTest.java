@@ -67,6 +67,7 @@ class ExamplesUnderFaultsTest {
     (EVERY_ERROR ? sweep : sweep.failingAsUsual().sampling(5, Long.getLong("cuvette.seed", 1)))
         .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc")
         .recoveringFrom(OUT_OF_MEMORY, "memAllocFromPoolAsync", "callMalloc")
+        .recoveringFrom(OUT_OF_MEMORY, "memCreate", "memMap")
         .recoveringFrom("memGetInfo")
         // Peer access is as it should be, or copies go through the host.
         .recoveringFrom(PEER_ACCESS_ALREADY_ENABLED, "ctxEnablePeerAccess")
