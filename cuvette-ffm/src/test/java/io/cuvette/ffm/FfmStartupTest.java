@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A driver that cannot be used is one clear error, and never more than that. */
 class FfmStartupTest {
   private static final String SIMULATED = "Cuda.open(CudaOptions.simulated())";
+  private static final String LIBRARY_OF_LINUX = "the library has the name that Linux gives it";
 
   @TempDir private Path folder;
 
@@ -62,7 +63,7 @@ class FfmStartupTest {
   }
 
   @Test
-  @DisabledOnOs(OS.WINDOWS)
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
   void missingLibrary_saysWhatToInstallAndHowToDoWithout() {
     CudaException e = failure(StubLibrary.provider(folder.resolve("libcuda.so.1").toString()));
     assertThat(e.status()).isEqualTo(CudaStatus.FILE_NOT_FOUND);
@@ -76,7 +77,7 @@ class FfmStartupTest {
   }
 
   @Test
-  @DisabledOnOs(OS.WINDOWS)
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
   void missingLibrary_thatIsInstalledLater_isFoundThen() {
     Path file = folder.resolve("libcuda.so.1");
     CudaDriverProvider provider = StubLibrary.provider(file.toString());
@@ -86,7 +87,7 @@ class FfmStartupTest {
   }
 
   @Test
-  @DisabledOnOs(OS.WINDOWS)
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
   void brokenLibrary_isNotCalledMissing() throws IOException {
     Path file = Files.writeString(folder.resolve("libcuda.so.1"), "no library");
     CudaException e = failure(StubLibrary.provider(file.toString()));
@@ -102,7 +103,7 @@ class FfmStartupTest {
   }
 
   @Test
-  @DisabledOnOs({OS.WINDOWS, OS.MAC})
+  @DisabledOnOs(value = {OS.WINDOWS, OS.MAC}, disabledReason = LIBRARY_OF_LINUX)
   void anotherLibrary_isNoDriver() {
     CudaException e = failure(StubLibrary.provider("libm.so.6"));
     assertThat(e.status()).isEqualTo(CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND);
