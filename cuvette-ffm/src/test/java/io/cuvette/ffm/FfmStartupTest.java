@@ -103,7 +103,9 @@ class FfmStartupTest {
   }
 
   @Test
-  @DisabledOnOs(value = {OS.WINDOWS, OS.MAC}, disabledReason = LIBRARY_OF_LINUX)
+  @DisabledOnOs(
+      value = {OS.WINDOWS, OS.MAC},
+      disabledReason = LIBRARY_OF_LINUX)
   void anotherLibrary_isNoDriver() {
     CudaException e = failure(StubLibrary.provider("libm.so.6"));
     assertThat(e.status()).isEqualTo(CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND);
