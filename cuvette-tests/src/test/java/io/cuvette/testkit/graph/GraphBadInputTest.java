@@ -22,10 +22,8 @@ import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
-import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.lang.foreign.Arena;
@@ -216,28 +214,6 @@ class GraphBadInputTest {
       executable.launch(stream);
       stream.synchronize();
       assertThat(Bytes.areAll(out, 2)).isTrue();
-    }
-  }
-
-  @CudaTest
-  void graphThatTheDriverRefuses_saysAtWhichNode(
-      ScriptedDriver driver, Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    try (Buffer out = filled(pool, stream, 1);
-        CudaGraph graph = stream.capture(() -> out.fill((byte) 2, stream))) {
-      long[] node = new long[1];
-      driver.answer(
-          "graphInstantiateWithParams",
-          call -> {
-            node[0] = cuda.driver().graphs().graphGetNodes(call.argument("graph", Long.class))[0];
-            return new InstantiatedGraph(0, 3, node[0]);
-          });
-      assertThatThrownBy(graph::instantiate)
-          .isInstanceOf(CudaException.class)
-          .hasMessageContaining(
-              "cannot be instantiated (memset node 0x%x), such as one for launches"
-                  .formatted(node[0]));
-      driver.unscript("graphInstantiateWithParams");
-      graph.instantiate().close();
     }
   }
 

@@ -3,9 +3,12 @@ package io.cuvette.testkit.graph;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeType;
@@ -55,6 +58,28 @@ class GraphRefusalsTest {
       assertThatExceptionOfType(CudaException.class) // no node of the driver: its type is not known
           .isThrownBy(graph::instantiate)
           .withMessageContaining("such as a cycle (node 0x%x)", node);
+      driver.unscript("graphInstantiateWithParams");
+      graph.instantiate().close();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void graphThatTheDriverRefuses_saysAtWhichNode(
+      ScriptedDriver driver, Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer out = pool.allocate(64, stream);
+        CudaGraph graph = stream.capture(() -> out.fill((byte) 2, stream))) {
+      long[] node = new long[1];
+      driver.answer(
+          "graphInstantiateWithParams",
+          call -> {
+            node[0] = cuda.driver().graphs().graphGetNodes(call.argument("graph", Long.class))[0];
+            return new InstantiatedGraph(0, 3, node[0]);
+          });
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(graph::instantiate)
+          .withMessageContaining(
+              "cannot be instantiated (memset node 0x%x), such as one for launches"
+                  .formatted(node[0]));
       driver.unscript("graphInstantiateWithParams");
       graph.instantiate().close();
     }
