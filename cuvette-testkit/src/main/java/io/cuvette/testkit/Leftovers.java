@@ -2,13 +2,17 @@ package io.cuvette.testkit;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.ForeignLoan;
 import io.cuvette.OpenObject;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What a Cuda still has once a program is done with it, before its close takes everything back:
@@ -40,16 +44,29 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
    */
   private static final int ROUNDS = 3;
 
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
   private static final Set<String> LIBRARY =
       Set.of("io.cuvette", "io.cuvette.driver", "io.cuvette.instrument", "io.cuvette.sim");
 
   /**
-   * Waits for the devices, empties the caches, and looks at what is left.
+   * Waits for the devices, empties the caches, and looks at what is left. What code outside of Java
+   * has given back is waited for.
    *
    * @param devices how many devices the program uses whether it allocates there or not
    * @throws io.cuvette.driver.CudaException after an error of a device, when nothing can be freed
    */
   static Leftovers of(Cuda cuda, LiveHandles handles, int devices) {
+    Leftovers left = find(cuda, handles, devices);
+    if (left.isAny()) {
+      awaitReturns();
+      left = find(cuda, handles, devices);
+    }
+    return left;
+  }
+
+  private static Leftovers find(Cuda cuda, LiveHandles handles, int devices) {
     List<CudaDevice> used =
         cuda.devices().stream().filter(each -> each.id() < devices || isUsed(cuda, each)).toList();
     for (int round = 0; round < ROUNDS; round++) {
@@ -61,6 +78,16 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     List<OpenObject> open = cuda.openObjects();
     return new Leftovers(
         open, open.isEmpty() ? lost(handles, cuda.deviceCount()) : List.of(), wrong(cuda, used));
+  }
+
+  /** A thread of the library ends what was given back, one after the other. */
+  private static void awaitReturns() {
+    ForeignLoan last = ForeignLoan.of(() -> {});
+    last.giveBack();
+    long start = System.nanoTime();
+    while (!last.isOver() && System.nanoTime() - start < PATIENCE.toNanos()) {
+      LockSupport.parkNanos(POLL_NANOS);
+    }
   }
 
   private static void freeCaches(Cuda cuda, List<CudaDevice> used) {
@@ -118,9 +145,13 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
 
   /** Fails with all that is left, each with the place where it was made. */
   void throwIfAny() {
-    if (!open.isEmpty() || !live.isEmpty() || !wrong.isEmpty()) {
+    if (isAny()) {
       throw failure();
     }
+  }
+
+  private boolean isAny() {
+    return !open.isEmpty() || !live.isEmpty() || !wrong.isEmpty();
   }
 
   /** Fails with what the library lost, which the program cannot close. */

@@ -9,9 +9,13 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DebugPrintHook;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ForeignLoan;
+import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
@@ -268,6 +272,26 @@ class CudaTestTest {
     assertThat(texts.get("hook")).contains("open: hook ");
     assertThat(texts.get("pooledBuffer")).contains("open: buffer of 1000 bytes");
     assertThat(texts.get("memoryOfTheDriverAlone")).contains("live in the driver: MEMORY");
+  }
+
+  /** Here it ends only once it is waited for. */
+  @Test
+  void whatForeignCodeGaveBack_isWaitedFor() {
+    OpenedCuda opened =
+        OpenedCuda.open(
+            SimulatedDriver.open(SimulatedOptions.DEFAULTS), CudaOptions.simulated().withLeakLevel(LeakLevel.FULL), false);
+    CudaEvent event = opened.cuda().device(0).createEvent();
+    Thread test = Thread.currentThread();
+    ForeignLoan loan =
+        ForeignLoan.of(() -> {
+          while (test.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+          }
+          event.close();
+        });
+    loan.giveBack();
+    opened.end(true, 1);
+    assertThat(event.isClosed()).isTrue();
   }
 
   @Test
