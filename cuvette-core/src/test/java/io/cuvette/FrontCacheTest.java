@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is kept ready for threads that meet, one by one and in the numbers. */
@@ -179,6 +180,22 @@ class FrontCacheTest {
     assertThat(arena.usedBytes()).as("no slab was taken for that").isEqualTo(8 * MIB);
   }
 
+  /** Both are there: best fit is over both, and of two alike no slab is taken. */
+  @ParameterizedTest
+  @CsvSource({"4, false", "2, true"})
+  void partThatIsLargerThanWhatTheCacheHas_isLeftWhole(int mebibytes, boolean isTaken) {
+    CachedBlock first = take(stripe, mebibytes * MIB);
+    CachedBlock _ = take(stripe, MIB);
+    CachedBlock second = take(stripe, 2 * MIB);
+    CachedBlock _ = take(stripe, (5 - mebibytes) * MIB);
+    give(second);
+    assertThat(front.release(2 * MIB)).isTrue();
+    give(first);
+    assertThat(kept(takeFromArena(stripe, MIB)).address)
+        .isEqualTo(isTaken ? first.address : second.address);
+    assertThat(arena.usedBytes()).isEqualTo((isTaken ? 6 : 8) * MIB);
+  }
+
   @Test
   void wantedBlock_comesBackAlone() {
     CachedBlock first = take(stripe, MIB);
@@ -328,6 +345,9 @@ class FrontCacheTest {
     assertThat(take(stripe, 1024).requestedBytes).isEqualTo(1024);
     assertThat(front.requestedBytes()).isEqualTo(1344);
     assertThat(front.allocations()).isEqualTo(4);
+    CachedBlock _ = take(stripe, MIB);
+    CachedBlock _ = take(stripe, MIB);
+    assertThat(front.blocksBesideSlabs() + arena.usedBlocks()).as("large ones").isEqualTo(5);
   }
 
   @Test

@@ -214,7 +214,7 @@ public final class FrontCache {
         long bytes,
         OpenStream stream) {
       int kind = kind(blockBytes);
-      long most = Math.max(blockBytes, kind == 0 ? SMALL_SLAB_BYTES : SLAB_BYTES);
+      long most = kind == 0 ? SMALL_SLAB_BYTES : SLAB_BYTES; // more than any block
       Slabs own = slabs[kind];
       lock.lock();
       try {
