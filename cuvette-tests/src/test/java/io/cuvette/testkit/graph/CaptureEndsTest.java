@@ -120,6 +120,35 @@ class CaptureEndsTest {
     cuda.driver().streams().streamDestroy(0, handle);
   }
 
+  @CudaTest
+  void captureThatOthersBeganWhereOneOfThisLibraryEnded_goesOnWithoutAWrapper(Cuda cuda) {
+    CudaDriver others = cuda.driver();
+    long handle = others.streams().streamCreateWithPriority(0, 1, 0);
+    try (CudaStream wrapper = cuda.device(0).wrapStream(handle, null)) {
+      wrapper.beginCapture(CaptureOptions.DEFAULTS);
+      others.graphs().graphDestroy(others.captures().streamEndCapture(0, handle));
+      others.captures().streamBeginCapture(0, handle, 2);
+    }
+    assertThat(others.captures().streamIsCapturing(0, handle)).isNotZero();
+    others.graphs().graphDestroy(others.captures().streamEndCapture(0, handle));
+    others.streams().streamDestroy(0, handle);
+  }
+
+  /** Its last record may be theirs, and in the capture. */
+  @CudaTest
+  void eventThatOthersHave_isWaitedForInACapture(
+      Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    try (CudaEvent event = other.record()) {
+      long handle = event.handle();
+      stream
+          .capture(() -> {
+            cuda.driver().events().eventRecord(0, handle, stream.handle());
+            stream.waitFor(event);
+          })
+          .close();
+    }
+  }
+
   /** What it took is known by the stream alone then. */
   @CudaTest
   void memoryOfACaptureThatOthersEnd_comesBackWithTheEndOfItsStream(Cuda cuda, MemoryPool pool) {
