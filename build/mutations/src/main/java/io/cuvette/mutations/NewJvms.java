@@ -37,26 +37,29 @@ final class NewJvms {
   private final String excluded;
   private final Path work;
   private final Path changed;
-  private final Mutater mutater =
-      new GregorEngineFactory()
-          .createEngine(EngineArguments.arguments())
-          .createMutator(NewJvms::bytes);
+  private final Mutater mutater;
 
-  private NewJvms(Path classes, Path tests, String excluded, Path work) {
+  private NewJvms(Path classes, Path tests, String excluded, List<String> mutators, Path work) {
     this.classes = classes;
     this.tests = tests;
     this.excluded = excluded;
     this.work = work;
     this.changed = work.resolve("classes");
+    this.mutater =
+        new GregorEngineFactory()
+            .createEngine(EngineArguments.arguments().withMutators(mutators))
+            .createMutator(NewJvms::bytes);
   }
 
   /**
    * Takes the folder of the classes, that of the tests, a regular expression of classes to change,
-   * one of tests to leave out, the size and the seed of the sample, a folder to work in, and the
-   * report to write, which has the form of PIT's.
+   * one of tests to leave out, the size and the seed of the sample, the kinds of changes by PIT's
+   * names, a folder to work in, and the report to write, which has the form of PIT's.
    */
   static void main(String[] args) throws Exception {
-    var jvms = new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], Path.of(args[6]));
+    List<String> mutators = List.of(args[6].split(",", -1));
+    var jvms =
+        new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], mutators, Path.of(args[7]));
     Sample sample = new Sample(Integer.parseInt(args[4]), Integer.parseInt(args[5]), _ -> true);
     List<MutationDetails> mutations = jvms.find(args[2], sample);
     List<String> report = new ArrayList<>();
@@ -74,7 +77,7 @@ final class NewJvms {
     }
     report.addFirst("<mutations>");
     report.add("</mutations>");
-    Files.write(Path.of(args[7]), report);
+    Files.write(Path.of(args[8]), report);
   }
 
   /** What is to be tried; leaves the classes as they are in the folder to work in. */
