@@ -2,10 +2,14 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.async.OrderedShortage;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.DeviceShortage;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
 import io.cuvette.internal.streamcache.BlockCache;
@@ -71,11 +75,68 @@ class ForgottenPoolsTest {
     assertThat(memory.hasForgotten()).isFalse();
     forget(() -> MemoryResource.async().allocate(512, stream));
     assertThat(memory.hasForgotten()).isTrue();
+    assertThat(shortage(memory, stream).hasForgotten()).as("it is waited for").isTrue();
     boolean isTakenBack =
         Await.until(() -> cuda.leaksFound() > 0, TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
     assertThat(isTakenBack).isTrue();
     assertThat(memory.hasForgotten()).isFalse();
+    assertThat(shortage(memory, stream).hasForgotten()).isFalse();
     used.close();
+  }
+
+  private OrderedShortage shortage(OrderedMemory memory, CudaStream stream) {
+    DriverPools pools = cuda.engine().driverPools();
+    return new OrderedShortage(
+        pools,
+        stream.core(),
+        memory,
+        () -> {},
+        new Refusals(),
+        () -> null,
+        IllegalStateException::new);
+  }
+
+  /** The collector has found it, and hands it over while the pool waits. */
+  @Test
+  void poolOfTheDriverAtItsLimit_waitsForMemoryThatIsKnownToCome() {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(512));
+      Buffer forgotten = pool.allocate(512);
+      ((BufferBase) forgotten).block().clear(); // as the collector does
+      LeakTracker leaks = cuda.engine().session().leaks();
+      leaks.failed(new LateClose(forgotten, leaks));
+      pool.allocate(512).close();
+      assertThat(forgotten.isClosed()).isTrue();
+    }
+  }
+
+  /** Closes a buffer when memory that was forgotten is looked for once more. */
+  private static final class LateClose extends Ending {
+    private static final int LOOKS = 12;
+
+    private final Buffer buffer;
+    private final LeakTracker leaks;
+    private int looks;
+
+    LateClose(Buffer buffer, LeakTracker leaks) {
+      super(buffer, null, null);
+      this.buffer = buffer;
+      this.leaks = leaks;
+    }
+
+    @Override
+    public void release() {
+      if (++looks < LOOKS) {
+        leaks.failed(this);
+      } else {
+        buffer.close();
+      }
+    }
+
+    @Override
+    public String describe() {
+      return "late close of a buffer";
+    }
   }
 
   /** What a pool does for an allocation that it has no memory for. */

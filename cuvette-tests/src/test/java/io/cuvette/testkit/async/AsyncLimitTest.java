@@ -205,6 +205,16 @@ class AsyncLimitTest {
   }
 
   @CudaTest
+  void poolAtItsLimit_reusesWhatIsIdle(
+      ScriptedDriver driver, AsyncMemoryPool pool, CudaStream stream) {
+    pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+    pool.allocate(BLOCK, stream).close();
+    driver.note("memFreeAsync", "memAllocFromPoolAsync");
+    pool.allocate(BLOCK, stream).close();
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest
   void limits_areBytesOrAFraction_andNoLimitIsTheSameEverywhere(Cuda cuda, AsyncMemoryPool pool) {
     long total = cuda.device(0).totalBytes();
     assertThat(pool.limit()).isEqualTo(cuda.defaultMemoryPool().limit());

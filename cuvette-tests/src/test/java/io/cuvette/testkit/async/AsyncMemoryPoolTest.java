@@ -16,8 +16,10 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
+import java.util.ArrayList;
 import java.util.List;
 
 class AsyncMemoryPoolTest {
@@ -62,6 +64,23 @@ class AsyncMemoryPoolTest {
     assertThat(pool.freeAllBlocks()).isEqualTo(held);
     assertThat(pool.totalBytes()).isZero();
     assertThat(pool.usedBytes()).isZero();
+  }
+
+  /** What others take meanwhile was not released, nor is it less than nothing. */
+  @CudaTest
+  void freeAllBlocks_isNeverANegativeNumber(
+      ScriptedDriver driver, AsyncMemoryPool pool, CudaStream stream) {
+    List<Buffer> others = new ArrayList<>();
+    driver.answer(
+        "memPoolTrimTo",
+        call -> {
+          Object trimmed = call.proceed();
+          others.add(pool.allocate(64 * MIB));
+          return trimmed;
+        });
+    assertThat(pool.freeAllBlocks(stream)).isZero();
+    assertThat(others).isNotEmpty();
+    others.forEach(Buffer::close);
   }
 
   @CudaTest

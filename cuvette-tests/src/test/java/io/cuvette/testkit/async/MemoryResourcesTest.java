@@ -4,6 +4,7 @@ import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -11,14 +12,17 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PoolAttributes;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.Set;
 
 class MemoryResourcesTest {
@@ -58,6 +62,20 @@ class MemoryResourcesTest {
         .hasMessageContaining("is closed");
     assertThatThrownBy(peers::size).isInstanceOf(IllegalStateException.class);
     assertThat(peers.toString()).as("a text never throws").contains("unknown", "is closed");
+  }
+
+  @CudaTest
+  void negativeSize_isRefused_beforeTheDriverIsAsked(
+      ScriptedDriver driver,
+      AsyncMemoryPool pool,
+      DeviceMemoryResource resource,
+      CudaStream stream) {
+    for (MemoryResource from : List.of(pool, resource)) {
+      assertThatThrownBy(() -> from.allocate(-1, stream))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageStartingWith("bytes: -1 (expected: ");
+    }
+    assertThat(driver.count("memAllocFromPoolAsync")).isZero();
   }
 
   @CudaTest

@@ -18,6 +18,7 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
@@ -102,7 +103,8 @@ class OthersMemoryTest {
                 assertThat(e.details().step()).isEqualTo(RecoveryStep.RECLAIM);
               })
           .hasMessageContaining("cuMemAllocAsync(bytes=" + MOST)
-          .hasMessageContaining("largest free=unknown");
+          .hasMessageContaining("largest free=unknown")
+          .hasCauseInstanceOf(CudaException.class);
     }
     cuda.device(0).synchronize();
   }

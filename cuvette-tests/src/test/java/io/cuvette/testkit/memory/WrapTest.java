@@ -13,6 +13,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
@@ -118,6 +119,16 @@ class WrapTest {
       assertThatThrownBy(() -> cuda.device(0).wrap(original.address(), 64, original))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("memory of device 1");
+    }
+  }
+
+  /** A driver may need a context for the question, and another device need have none. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void deviceThatWraps_isTheOneThatIsAsked(Cuda cuda, ScriptedDriver driver) {
+    try (Buffer original = Kind.DEVICE.allocate(cuda.device(1), 64)) {
+      driver.note("pointerGetAttribute", call -> "of " + call.number("device"));
+      cuda.device(1).wrap(original.address(), 64, original).close();
+      assertThat(driver.notes()).isNotEmpty().containsOnly("of 1");
     }
   }
 
