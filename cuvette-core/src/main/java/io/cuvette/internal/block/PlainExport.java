@@ -39,8 +39,7 @@ public final class PlainExport {
 
   private static long ask(Device device, int attribute, long address) {
     try {
-      return device.ask(
-          driver -> driver.memory().pointerGetAttribute(device.id(), attribute, address));
+      return Addresses.attribute(device, attribute, address);
     } catch (CudaException e) {
       if (e.status() == CudaStatus.INVALID_VALUE || e.status() == CudaStatus.NOT_SUPPORTED) {
         return 0; // not memory of CUDA

@@ -1,0 +1,153 @@
+package io.cuvette.testkit.device;
+
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.Scope;
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+
+/** What is done on one device is asked of the driver for that device, whichever is the first. */
+class SecondDeviceTest {
+
+  /** Notes each call that is for the first device. */
+  private static void watch(ScriptedDriver driver) {
+    DriverProxy.methods().stream()
+        .filter(SecondDeviceTest::hasDevice)
+        .map(Method::getName)
+        .forEach(name -> driver.note(name, call -> call.number("device") == 0 ? name : null));
+  }
+
+  private static boolean hasDevice(Method method) {
+    return Arrays.stream(method.getParameters())
+        .anyMatch(each -> each.getName().equals("device") && each.getType() == int.class);
+  }
+
+  private static void use(Buffer buffer, CudaStream stream) {
+    buffer.fill((byte) 1, stream);
+    buffer.fillShorts((short) 1, stream);
+    buffer.fillInts(1, stream);
+    buffer.recordUse(stream);
+    MemorySegment host = MemorySegment.ofArray(new byte[(int) buffer.byteSize()]);
+    buffer.copyFrom(host);
+    buffer.copyTo(host);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment nativeHost = arena.allocate(buffer.byteSize());
+      buffer.copyFrom(nativeHost, stream);
+      buffer.copyTo(nativeHost, stream);
+      buffer.copyFrom(nativeHost.asSlice(0, 64), stream);
+      buffer.copyFromAsync(nativeHost, stream).join();
+    }
+    buffer.slice(0, 64).copyFrom(buffer.slice(128, 64), stream);
+    buffer.slice(0, 64).copyFromAsync(buffer.slice(128, 64), stream).join();
+    stream.synchronize();
+    assertThat(buffer.device()).isEqualTo(stream.device());
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void memoryOfEachKind_isTheBusinessOfItsDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    watch(driver);
+    for (Kind kind : Kind.values()) {
+      try (Scope _ = stream.use();
+          Buffer buffer = kind.allocate(stream.device(), 3 * MIB)) {
+        use(buffer, stream);
+      }
+      assertThat(driver.takeNotes()).as("%s", kind).isEmpty();
+    }
+    MemoryResource direct = MemoryResource.direct();
+    try (Buffer shared = direct.allocate(MIB, stream)) {
+      assertThat(shared.descriptor().byteSize()).isEqualTo(MIB);
+    }
+    assertThat(driver.takeNotes()).as("shared").isEmpty();
+    cuda.device(1).synchronize();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void memoryOfEachPool_isTheBusinessOfItsDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    watch(driver);
+    try (Scope _ = stream.use();
+        MemoryPool caching = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+        AsyncMemoryPool async = new AsyncMemoryPool(cuda);
+        DeviceMemoryResource resource =
+            new DeviceMemoryResource(cuda.device(1), DeviceMemoryResourceOptions.DEFAULTS)) {
+      boolean _ = driver.takeNotes().isEmpty(); // pools have a part for each device
+      for (MemoryResource pool : new MemoryResource[] {caching, elastic, async, resource}) {
+        try (Buffer buffer = pool.allocate(3 * MIB, stream)) {
+          use(buffer, stream);
+        }
+        assertThat(driver.takeNotes()).as("%s", pool).isEmpty();
+      }
+      caching.freeAllBlocks();
+      elastic.freeAllBlocks();
+      async.freeAllBlocks();
+      resource.trimTo(0);
+      assertThat(driver.takeNotes()).as("given back").isEmpty();
+    }
+    assertThat(driver.takeNotes()).as("closed").isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void pagesAndWhatOthersHave_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    watch(driver);
+    CudaDevice device = stream.device();
+    try (Scope _ = stream.use();
+        Arena arena = Arena.ofShared();
+        GrowableBuffer growable = device.growable(64 * MIB);
+        PinnedBuffer registered = cuda.registerHost(arena.allocate(MIB, 4096))) {
+      growable.grow(3 * MIB);
+      use(growable, stream);
+      growable.shrink(MIB);
+      assertThat(driver.takeNotes()).as("growable").isEmpty();
+      use(registered, stream);
+      assertThat(driver.takeNotes()).as("registered").isEmpty();
+      try (Buffer wrapped = device.wrap(growable.address(), MIB, growable)) {
+        use(wrapped, stream);
+      }
+      assertThat(driver.takeNotes()).as("wrapped").isEmpty();
+    }
+    assertThat(driver.takeNotes()).as("closed").isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void streamsAndCallbacks_areTheBusinessOfTheirDeviceAlone(
+      ScriptedDriver driver, @OnDevice(1) CudaStream first) {
+    watch(driver);
+    CudaDevice device = first.device();
+    try (CudaStream stream = device.createStream();
+        CudaEvent event = first.record()) {
+      stream.waitFor(first);
+      stream.waitFor(event);
+      stream.addCallback(() -> {}).join();
+      stream.onComplete().join();
+      assertThat(stream.isDone()).isTrue();
+      device.nullStream().synchronize();
+      device.synchronize();
+    }
+    assertThat(device.memoryInfo().freeBytes()).isPositive();
+    assertThat(driver.notes()).isEmpty();
+  }
+}
