@@ -128,6 +128,20 @@ class BlockReportsTest {
     }
   }
 
+  /** The driver is given none of them, and each may be what others use. */
+  @Test
+  void copiesOfSeveralParts_areToldOfEachThatIsOffTheHeap() {
+    try (Arena arena = Arena.ofConfined();
+        PinnedBuffer pinned = cuda.allocatePinned(48)) {
+      MemorySegment one = arena.allocate(16);
+      MemorySegment two = arena.allocate(16);
+      MemorySegment heap = MemorySegment.ofArray(new byte[16]);
+      told.clear();
+      pinned.gatherFrom(List.of(one, heap, two));
+      assertThat(told).contains("reads 16 at " + one.address(), "reads 16 at " + two.address());
+    }
+  }
+
   /** What the chunks between have is not what was written there last, but what the host copied. */
   @Test
   void copiesOfHeapMemory_areToldOfTheChunksBetween() {

@@ -40,6 +40,20 @@ class DeferredFreesTest {
   }
 
   @Test
+  void memoryWhoseFreeFoundNoGap_isFreedForWhoNeedsIt() {
+    long most = 32 << 20;
+    try (Cuda small = Cuda.open(CudaOptions.simulated().withDevice("sim:memory=40MiB"))) {
+      Buffer all = MemoryResource.direct().allocate(most, small.currentStream());
+      DeferredFrees ofSmall = small.engine().session().frees();
+      ofSmall.beginHold();
+      ofSmall.free(calls::incrementAndGet, all::close);
+      ofSmall.endHold();
+      MemoryResource.direct().allocate(most, small.currentStream()).close();
+      assertThat(all.isClosed()).isTrue();
+    }
+  }
+
+  @Test
   void freeThatIsPutOffInACallback_isMadeOnceNoOtherHoldsAStream() throws Exception {
     frees.beginHold();
     cuda.device(0)

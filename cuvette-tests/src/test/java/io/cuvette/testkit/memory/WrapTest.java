@@ -31,6 +31,7 @@ class WrapTest {
           assertThat(wrapped.getClass()).as("%s", kind).isEqualTo(original.getClass());
           assertThat(wrapped.address()).isEqualTo(original.address());
           assertThat(wrapped.byteSize()).isEqualTo(1000);
+          assertThat(wrapped.blockBytes()).isEqualTo(1000);
           assertThat(wrapped.device()).isEqualTo(cuda.device(0));
           assertThat(Bytes.of(wrapped)).isEqualTo(Bytes.random(2, 1000));
           wrapped.fill((byte) 1);
@@ -46,7 +47,9 @@ class WrapTest {
       Buffer wrapped = cuda.wrap(original.address(), 1000, null);
       wrapped.close();
       assertThat(wrapped.isClosed()).isTrue();
-      assertThatThrownBy(() -> wrapped.fill((byte) 1)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> wrapped.fill((byte) 1))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("buffer of 1000 bytes at 0x%x is closed".formatted(original.address()));
       original.fill((byte) 1);
     }
   }
