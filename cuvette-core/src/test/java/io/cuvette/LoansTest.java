@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.block.Block;
@@ -33,6 +34,22 @@ class LoansTest {
       second.giveBack();
       assertThat(part.block().lenders()).isZero();
       assertThat(part.block().holds()).isZero();
+    }
+  }
+
+  /** What could not be lent is lent to nobody. */
+  @Test
+  void closedMemory_isRefusedForThat_howeverOften() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Buffer closed = MemoryResource.direct().allocate(BYTES, cuda.currentStream());
+      Memory memory = BufferBase.base(closed).memory();
+      closed.close();
+      for (int i = 0; i < 2; i++) {
+        assertThatThrownBy(() -> Block.lend(memory, BYTES))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageEndingWith("is closed");
+      }
+      assertThat(memory.block().lenders()).isZero();
     }
   }
 

@@ -2,6 +2,7 @@ package io.cuvette.testkit.device;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
@@ -16,7 +17,9 @@ import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
@@ -26,6 +29,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.List;
 
 /** What is done on one device is asked of the driver for that device, whichever is the first. */
 class SecondDeviceTest {
@@ -94,7 +98,7 @@ class SecondDeviceTest {
         DeviceMemoryResource resource =
             new DeviceMemoryResource(cuda.device(1), DeviceMemoryResourceOptions.DEFAULTS)) {
       boolean _ = driver.takeNotes().isEmpty(); // pools have a part for each device
-      for (MemoryResource pool : new MemoryResource[] {caching, elastic, async, resource}) {
+      for (MemoryResource pool : List.of(caching, elastic, async, resource)) {
         try (Buffer buffer = pool.allocate(3 * MIB, stream)) {
           use(buffer, stream);
         }
@@ -107,6 +111,27 @@ class SecondDeviceTest {
       assertThat(driver.takeNotes()).as("given back").isEmpty();
     }
     assertThat(driver.takeNotes()).as("closed").isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void shortageOfADevice_isItsBusinessAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    for (String name : List.of("memAlloc", "memAllocAsync", "memAllocFromPoolAsync", "memCreate")) {
+      driver.fail(name, CudaStatus.OUT_OF_MEMORY);
+    }
+    try (MemoryPool caching = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+        AsyncMemoryPool own = new AsyncMemoryPool(cuda)) {
+      watch(driver);
+      for (MemoryResource pool :
+          List.of(MemoryResource.direct(), MemoryResource.async(), caching, elastic, own)) {
+        assertThatThrownBy(() -> pool.allocate(MIB, stream))
+            .isInstanceOfSatisfying(
+                OutOfDeviceMemoryException.class,
+                e -> assertThat(e.details().device()).isEqualTo(1));
+        assertThat(driver.takeNotes()).as("%s", pool).isEmpty();
+      }
+    }
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
