@@ -7,6 +7,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingVirtual;
+import io.cuvette.internal.block.NodeBlock;
 import io.cuvette.internal.paged.GrowableBlock;
 import io.cuvette.internal.paged.Paging;
 import java.util.ArrayList;
@@ -50,6 +51,23 @@ class FullHeapStepsTest {
               GrowableBlock.make(new WithoutHeap(), paging, 1 << 20, device.nullStream().core()))
           .isInstanceOf(OutOfMemoryError.class);
       assertThat(reserved).isEmpty();
+    }
+  }
+
+  /** A graph that leaves memory cannot be launched again. */
+  @Test
+  void memoryOfAGraphThatCannotBeMade_isFreedByTheGraph() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaGraph graph =
+            stream.capture(() ->
+                assertThatThrownBy(
+                        () -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
+                    .isInstanceOf(OutOfMemoryError.class));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      executable.launch(stream);
+      stream.synchronize();
     }
   }
 }

@@ -62,6 +62,7 @@ class GraphMemoryResourceTest {
         CudaGraphExec executable = graph.instantiate()) {
       executable.launch(stream);
       Buffer result = left.getFirst();
+      assertThat(result.blockBytes()).isEqualTo(BYTES);
       other.waitFor(stream);
       try (Buffer copy = cuda.allocate(BYTES, other)) {
         copy.copyFrom(result, other);
@@ -70,7 +71,10 @@ class GraphMemoryResourceTest {
         other.synchronize();
         assertThat(Bytes.areAll(copy, 5)).isTrue();
       }
-      assertThat(result.isClosed()).isTrue();
+      assertThatIllegalStateException()
+          .isThrownBy(() -> result.fill((byte) 1, stream))
+          .withMessage(
+              "buffer of %d bytes at 0x%x, of a graph is closed", BYTES, result.address());
       executable.launch(stream);
       stream.synchronize();
     }
