@@ -14,10 +14,14 @@ import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Memory that graphs allocate and free themselves. */
 class GraphMemoryResourceTest {
@@ -80,6 +84,36 @@ class GraphMemoryResourceTest {
     }
     cuda.driver().memory().memFree(0, left.getFirst().address()); // of the second launch
     resource.trim();
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void memoryThatAnotherStreamUses_isFreedBehindThat_andNobodyWaits(
+      Cuda cuda,
+      ScriptedDriver driver,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      other.waitFor(stream);
+      try (Gate gate = Gate.on(other)) {
+        left.getFirst().recordUse(other);
+        for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
+          driver.note(wait).answer(wait, call -> opened(gate, call));
+        }
+        driver.note("streamWaitEvent", "memFreeAsync");
+        left.getFirst().close();
+        assertThat(driver.notes()).containsExactly("streamWaitEvent", "memFreeAsync");
+      }
+      cuda.device(0).synchronize();
+    }
+  }
+
+  private static @Nullable Object opened(Gate gate, DriverCall call) throws Throwable {
+    gate.open(); // else it would wait for ever
+    return call.proceed();
   }
 
   private static Buffer filled(GraphMemoryResource resource, CudaStream stream, int value) {
