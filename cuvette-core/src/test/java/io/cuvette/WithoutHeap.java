@@ -11,15 +11,29 @@ import org.jspecify.annotations.Nullable;
 /** The heap has no room for what users would hold. Stateless. */
 final class WithoutHeap implements Faces {
   private final Faces faces = BufferKind.DEVICE;
+  private final boolean hasBuffer;
+
+  /** Not even for the buffer. */
+  WithoutHeap() {
+    this(false);
+  }
+
+  /** For the buffer alone, if at all. */
+  WithoutHeap(boolean hasBuffer) {
+    this.hasBuffer = hasBuffer;
+  }
 
   @Override
   public Face make(long address, long bytes, OpenStream stream) {
-    throw new OutOfMemoryError("the test's");
+    if (!hasBuffer) {
+      throw new OutOfMemoryError("the test's");
+    }
+    return faces.make(address, bytes, stream);
   }
 
   @Override
   public void own(Face buffer, Block block) {
-    faces.own(buffer, block);
+    throw new OutOfMemoryError("the test's");
   }
 
   @Override

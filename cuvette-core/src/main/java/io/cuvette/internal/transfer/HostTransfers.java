@@ -5,13 +5,13 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
+import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.hostcopy.PartialCopy;
 import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.order.OpenStream;
-import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -144,12 +144,8 @@ public final class HostTransfers {
   /** The same as the driver says it, also of what this library has page-locked. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
-      Device device = stream.on();
       long type =
-          device.ask(driver ->
-              driver
-                  .memory()
-                  .pointerGetAttribute(device.id(), PointerAttribute.MEMORY_TYPE, host.address()));
+          Addresses.attribute(stream.on(), PointerAttribute.MEMORY_TYPE, host.address());
       return type == MemoryType.HOST;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {

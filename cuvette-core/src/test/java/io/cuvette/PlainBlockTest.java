@@ -1,0 +1,81 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.internal.block.Block;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Faces;
+import io.cuvette.internal.block.PlainBlock;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.DeferredFrees;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongConsumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Memory that no pool caches: whose it is, and that it is freed once. */
+class PlainBlockTest {
+  private static final int BYTES = 512;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
+  private final OpenStream stream = cuda.currentStream().core();
+  private final List<Long> freed = new ArrayList<>();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private static Buffer buffer(Cuda cuda) {
+    return MemoryResource.direct().allocate(BYTES, cuda.currentStream());
+  }
+
+  @Test
+  void memory_isListedUntilItIsClosed() {
+    Buffer buffer = buffer(cuda);
+    assertThat(cuda.openObjects()).singleElement().extracting(OpenObject::bytes).isEqualTo(512L);
+    buffer.close();
+    assertThat(cuda.openObjects()).isEmpty();
+  }
+
+  /** The collector's thread may be what the callback waits for. */
+  @Test
+  void forgottenMemory_isTakenBackOnceNoCallbackHoldsAStream() {
+    DeferredFrees frees = cuda.session().frees();
+    Buffer buffer = buffer(cuda);
+    Block block = ((BufferBase) buffer).block();
+    frees.beginHold();
+    assertThat(block.reclaim()).isFalse();
+    frees.endHold();
+    assertThat(block.reclaim()).isTrue();
+    assertThat(buffer.isClosed()).isTrue();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void memoryWithoutHeapForItsBuffer_isFreedOnce(boolean hasBuffer) {
+    Faces faces = new WithoutHeap(hasBuffer);
+    MemorySegment memory = Arena.ofAuto().allocate(BYTES);
+    long address = memory.address();
+    LongConsumer free = freed::add;
+    PlainBlock.By driver = PlainBlock.By.DRIVER;
+    assertIsFreed(address, () -> PlainBlock.own(faces, address, BYTES, stream, free, driver));
+    assertIsFreed(address, () -> PlainBlock.own(faces, memory, stream, free));
+    Face buffer = BufferKind.PINNED.make(address, BYTES, stream);
+    assertIsFreed(address, () -> PlainBlock.ownRegistered(faces, buffer, memory, stream, free));
+    cuda.close();
+    assertThat(freed).isEmpty();
+  }
+
+  private void assertIsFreed(long address, Runnable makes) {
+    assertThatThrownBy(makes::run).isInstanceOf(OutOfMemoryError.class);
+    assertThat(freed).containsExactly(address);
+    freed.clear();
+  }
+}
