@@ -79,11 +79,13 @@ class SecondDeviceTest {
       }
       assertThat(driver.takeNotes()).as("%s", kind).isEmpty();
     }
-    MemoryResource direct = MemoryResource.direct();
-    try (Buffer shared = direct.allocate(MIB, stream)) {
+    try (Scope _ = stream.use();
+        PinnedBuffer pinned = cuda.directPinned().allocate(MIB);
+        Buffer shared = MemoryResource.direct().allocate(MIB, stream)) {
+      shared.copyFrom(pinned);
       assertThat(shared.descriptor().byteSize()).isEqualTo(MIB);
     }
-    assertThat(driver.takeNotes()).as("shared").isEmpty();
+    assertThat(driver.takeNotes()).as("direct, and shared").isEmpty();
     cuda.device(1).synchronize();
   }
 
