@@ -9,6 +9,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.instrument.ForwardingDevices;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.internal.callback.Callback;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -72,6 +73,18 @@ class CallbackPatienceTest {
     assertThat(stays).isNotDone();
     never.countDown();
     await(stays);
+  }
+
+  /** The work that its stream does first may take as long as it likes. */
+  @Test
+  void callbackThatHasNotBegun_isNotOverdue() {
+    Callback callback = new Callback(stream().state, null, false);
+    long before = System.nanoTime();
+    assertThat(callback.isOlder(before + PATIENCE_MILLIS)).isFalse();
+    assertThat(callback.begin()).isTrue();
+    assertThat(callback.isOlder(before)).isFalse();
+    assertThat(callback.isOlder(System.nanoTime() + 1)).isTrue();
+    cuda.close();
   }
 
   /** A pool at its limit cannot be helped there by what the callback itself put off. */
