@@ -35,7 +35,7 @@ import java.util.List;
 class SecondDeviceTest {
 
   /** Notes each call that is for the first device. */
-  private static void watch(ScriptedDriver driver) {
+  static void watch(ScriptedDriver driver) {
     DriverProxy.methods().stream()
         .filter(SecondDeviceTest::hasDevice)
         .map(Method::getName)

@@ -1,0 +1,185 @@
+package io.cuvette.testkit.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.CopyBox;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
+import io.cuvette.CudaStream;
+import io.cuvette.CaptureOptions;
+import io.cuvette.GraphCondition;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphMemory;
+import io.cuvette.GraphMemoryResource;
+import io.cuvette.GraphNode;
+import io.cuvette.KernelAttribute;
+import io.cuvette.LaunchConfig;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.Scope;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.TestKernels;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/** Kernels, graphs and copies of rows on one device, whichever is the first. */
+class SecondDeviceWorkTest {
+  private static final int BYTES = 1 << 16;
+  private static final LaunchConfig CONFIG = LaunchConfig.of(1, 32);
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void kernels_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    CudaDevice device = stream.device();
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer buffer = cuda.allocate(BYTES, stream)) {
+      buffer.fill((byte) 0, stream);
+      CudaKernel kernel = module.kernel("scale");
+      stream.launch(kernel, CONFIG, buffer, 2f, 32);
+      assertThat(kernel.attribute(KernelAttribute.MAX_THREADS_PER_BLOCK, device)).isPositive();
+      kernel.allowDynamicSharedBytes(device, 1024);
+      assertThat(kernel.maxActiveBlocks(device, 32, 0)).isPositive();
+      assertThat(kernel.maxPotentialBlockSize(device, 0, 0).blockThreads()).isPositive();
+      assertThat(kernel.availableDynamicSharedBytes(device, 1, 32)).isPositive();
+      assertThat(kernel.maxResidentBlocks(device, CONFIG)).isPositive();
+      stream.synchronize();
+    }
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void capturedGraphs_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    CudaDevice device = stream.device();
+    try (Buffer out = cuda.allocate(BYTES, stream);
+        CudaStream second = device.createStream();
+        GraphMemory memory = device.createGraphMemory(BYTES);
+        CudaGraph graph =
+            stream.capture(
+                CaptureOptions.DEFAULTS.withMemory(memory),
+                () -> {
+                  try (Buffer step = cuda.allocate(BYTES, stream)) {
+                    step.fill((byte) 1, stream);
+                    second.waitFor(stream);
+                    out.copyFrom(step, second);
+                    stream.waitFor(second);
+                  }
+                });
+        CudaGraph copy = graph.copy();
+        CudaGraphExec executable = copy.instantiate()) {
+      executable.upload(stream);
+      executable.launch(stream);
+      executable.update(graph);
+      executable.launch(stream);
+      stream.synchronize();
+    }
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void memoryOfGraphs_isTheBusinessOfItsDeviceAlone(
+      ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    GraphMemoryResource resource = new GraphMemoryResource(stream.device());
+    try (CudaGraph graph =
+            stream.capture(() -> {
+              try (Buffer step = resource.allocate(BYTES, stream)) {
+                step.fill((byte) 1, stream);
+              }
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+    }
+    resource.trim();
+    assertThat(resource.usedMemHigh()).isPositive();
+    resource.resetUsedMemHigh();
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void definedGraphs_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    CudaDevice device = stream.device();
+    try (Buffer from = cuda.allocate(BYTES, stream);
+        Buffer to = cuda.allocate(BYTES, stream);
+        CudaEvent event = device.createEvent();
+        CudaModule module = TestKernels.launches(cuda);
+        GraphDefinition definition = new GraphDefinition(device)) {
+      GraphNode fill = definition.root().fill(from, (byte) 1);
+      GraphNode copy = definition.after(fill).copy(to, from);
+      GraphNode launch =
+          definition.after(copy).launch(module.kernel("scale"), CONFIG, to, 2f, 32);
+      GraphNode record = definition.after(launch).record(event);
+      GraphNode allocation = definition.after(record).allocate(BYTES);
+      GraphNode inside = definition.after(allocation).fill(allocation.buffer(stream), (byte) 2);
+      GraphNode free = definition.after(inside).free(allocation);
+      GraphCondition condition = definition.createCondition(1);
+      GraphNode branch = definition.after(free).ifThen(condition);
+      GraphNode body = branch.bodies().getFirst().root().fill(to, (byte) 3);
+      GraphNode last = definition.after(branch).callback(() -> {});
+      assertThat(last.type()).isEqualTo(GraphNodeType.HOST);
+      assertThat(copy.parameters()).isNotNull();
+      assertThat(body.definition().isBody()).isTrue();
+      launch.setPriority(launch.priority());
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        executable.launch(stream);
+        copy.updateIn(executable).copy(from, to);
+        fill.updateIn(executable).fill(to, (byte) 4);
+        fill.setEnabledIn(executable, false);
+        assertThat(fill.isEnabledIn(executable)).isFalse();
+        executable.launch(stream);
+        stream.synchronize();
+      }
+      assertThat(definition.graph().toDot(true)).startsWith("digraph");
+    }
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void copiesOfRowsAndBoxes_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    CopyBox box = CopyBox.of(100, 20).withSource(0, 200).withTarget(50, 300);
+    try (Scope _ = stream.use();
+        Arena arena = Arena.ofShared();
+        Buffer from = cuda.allocate(BYTES, stream);
+        Buffer to = cuda.allocate(BYTES, stream);
+        PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
+      from.fill((byte) 1, stream);
+      to.fill((byte) 1, stream);
+      pinned.fill((byte) 1, stream);
+      to.copyFrom(from, box, stream);
+      to.copyFrom(pinned, box, stream);
+      pinned.copyFrom(from, box, stream);
+      to.copyFromAsync(from, box, stream).join();
+      for (MemorySegment host :
+          List.of(MemorySegment.ofArray(new byte[BYTES]), arena.allocate(BYTES))) {
+        to.copyFrom(host, box);
+        to.copyTo(host, box);
+        to.gatherFrom(List.of(host.asSlice(0, 100), host.asSlice(200, 300)));
+        to.scatterTo(List.of(host.asSlice(0, 100), host.asSlice(200, 300)));
+        if (host.isNative()) {
+          to.copyFromAsync(host, box, stream).join();
+          to.copyToAsync(host, box, stream).join();
+          to.gatherFromAsync(List.of(host.asSlice(0, 100)), stream).join();
+          to.scatterToAsync(List.of(host.asSlice(0, 100)), stream).join();
+        }
+      }
+      stream.synchronize();
+    }
+    assertThat(driver.notes()).isEmpty();
+  }
+}
