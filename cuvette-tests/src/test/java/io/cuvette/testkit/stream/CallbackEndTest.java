@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -30,6 +31,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** However a callback ends, or does not: its stream goes on and its future completes. */
 class CallbackEndTest {
+  private static final int RELAXED = 2;
   private static final long PATIENCE_SECONDS = 30;
 
   /** So many callbacks are queued at a time, however late the thread is that closes. */
@@ -184,6 +186,52 @@ class CallbackEndTest {
     stream.synchronize();
     await(stream.onComplete());
     assertThat(ran.get()).isZero();
+  }
+
+  /** The wait is a part of the graph then, and holds nothing. */
+  @CudaTest(simulatedOnly = true)
+  void captureThatBeginsBeforeTheWait_isARefusal_andTheCallbackDoesNotRun(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) throws Exception {
+    AtomicInteger ran = new AtomicInteger();
+    long handle = stream.handle(); // others may capture it
+    driver.answer(
+        "streamWaitValue32",
+        call -> {
+          if (call.number("stream") == handle) {
+            call.below().captures().streamBeginCapture(0, handle, RELAXED);
+          }
+          return call.proceed();
+        });
+    assertThatThrownBy(() -> stream.addCallback(ran::incrementAndGet))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("addCallback: " + stream + " is capturing a graph");
+    CudaDriver below = cuda.driver();
+    below.graphs().graphDestroy(below.captures().streamEndCapture(0, handle));
+    stream.synchronize();
+    assertThat(ran).hasValue(0);
+  }
+
+  /** Of these two errors, one is of a capture. */
+  @CudaTest(simulatedOnly = true)
+  void waitThatOthersStreamCannotTake_isRefusedForACaptureAlone(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    long handle = stream.handle();
+    AtomicReference<CudaStatus> status = new AtomicReference<>(CudaStatus.OUT_OF_MEMORY);
+    driver.answer(
+        "streamWaitValue32",
+        call -> {
+          if (call.number("stream") == handle) {
+            throw new CudaException(status.get(), call.name(), "on purpose");
+          }
+          return call.proceed();
+        });
+    assertThatThrownBy(() -> stream.addCallback(() -> {}))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("on purpose");
+    status.set(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
+    assertThatThrownBy(() -> stream.addCallback(() -> {}))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("addCallback");
   }
 
   @CudaTest(tidy = false)

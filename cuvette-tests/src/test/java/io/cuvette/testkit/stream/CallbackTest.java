@@ -16,6 +16,7 @@ import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -43,6 +44,27 @@ class CallbackTest {
       await(last);
     }
     assertThat(seen).isEqualTo(IntStream.range(0, 100).boxed().toList());
+  }
+
+  /** Who adds it makes the thread here, which would live on with what it had inherited. */
+  @CudaTest(simulatedOnly = true)
+  void callback_inheritsNothingFromWhoAddsIt(ScriptedDriver driver, CudaStream stream)
+      throws Exception {
+    driver.answer(
+        "launchHostFunc",
+        call -> {
+          call.argument("function", Runnable.class).run();
+          return null;
+        });
+    InheritableThreadLocal<Integer> local = new InheritableThreadLocal<>();
+    List<Object> seen = Collections.synchronizedList(new ArrayList<>());
+    local.set(1);
+    try {
+      await(stream.addCallback(() -> seen.add(Objects.requireNonNullElse(local.get(), "nothing"))));
+    } finally {
+      local.remove();
+    }
+    assertThat(seen).containsExactly("nothing");
   }
 
   @CudaTest
