@@ -61,8 +61,7 @@ class FullHeapStepsTest {
         CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
         CudaGraph graph =
             stream.capture(() ->
-                assertThatThrownBy(
-                        () -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
+                assertThatThrownBy(() -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
                     .isInstanceOf(OutOfMemoryError.class));
         CudaGraphExec executable = graph.instantiate()) {
       executable.launch(stream);

@@ -279,7 +279,9 @@ class CudaTestTest {
   void whatForeignCodeGaveBack_isWaitedFor() {
     OpenedCuda opened =
         OpenedCuda.open(
-            SimulatedDriver.open(SimulatedOptions.DEFAULTS), CudaOptions.simulated().withLeakLevel(LeakLevel.FULL), false);
+            SimulatedDriver.open(SimulatedOptions.DEFAULTS),
+            CudaOptions.simulated().withLeakLevel(LeakLevel.FULL),
+            false);
     CudaEvent event = opened.cuda().device(0).createEvent();
     Thread test = Thread.currentThread();
     ForeignLoan loan =

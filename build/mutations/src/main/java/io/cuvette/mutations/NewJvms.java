@@ -58,8 +58,7 @@ final class NewJvms {
    */
   static void main(String[] args) throws Exception {
     List<String> mutators = List.of(args[6].split(",", -1));
-    var jvms =
-        new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], mutators, Path.of(args[7]));
+    var jvms = new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], mutators, Path.of(args[7]));
     Sample sample = new Sample(Integer.parseInt(args[4]), Integer.parseInt(args[5]), _ -> true);
     List<MutationDetails> mutations = jvms.find(args[2], sample);
     List<String> report = new ArrayList<>();

@@ -144,8 +144,7 @@ public final class HostTransfers {
   /** The same as the driver says it, also of what this library has page-locked. */
   private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
     try {
-      long type =
-          Addresses.attribute(stream.on(), PointerAttribute.MEMORY_TYPE, host.address());
+      long type = Addresses.attribute(stream.on(), PointerAttribute.MEMORY_TYPE, host.address());
       return type == MemoryType.HOST;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {

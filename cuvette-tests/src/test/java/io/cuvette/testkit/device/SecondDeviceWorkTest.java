@@ -3,6 +3,7 @@ package io.cuvette.testkit.device;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
 import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -12,7 +13,6 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
-import io.cuvette.CaptureOptions;
 import io.cuvette.GraphCondition;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
@@ -120,8 +120,7 @@ class SecondDeviceWorkTest {
         GraphDefinition definition = new GraphDefinition(device)) {
       GraphNode fill = definition.root().fill(from, (byte) 1);
       GraphNode copy = definition.after(fill).copy(to, from);
-      GraphNode launch =
-          definition.after(copy).launch(module.kernel("scale"), CONFIG, to, 2f, 32);
+      GraphNode launch = definition.after(copy).launch(module.kernel("scale"), CONFIG, to, 2f, 32);
       GraphNode record = definition.after(launch).record(event);
       GraphNode allocation = definition.after(record).allocate(BYTES);
       GraphNode inside = definition.after(allocation).fill(allocation.buffer(stream), (byte) 2);

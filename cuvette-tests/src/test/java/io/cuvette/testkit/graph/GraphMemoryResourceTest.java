@@ -77,8 +77,7 @@ class GraphMemoryResourceTest {
       }
       assertThatIllegalStateException()
           .isThrownBy(() -> result.fill((byte) 1, stream))
-          .withMessage(
-              "buffer of %d bytes at 0x%x, of a graph is closed", BYTES, result.address());
+          .withMessage("buffer of %d bytes at 0x%x, of a graph is closed", BYTES, result.address());
       executable.launch(stream);
       stream.synchronize();
     }
