@@ -15,6 +15,7 @@ import io.cuvette.Registration;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -91,6 +92,44 @@ class ElasticFaultsTest {
       assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
       refusing.close();
       assertWhole(pool, stream, "a hook");
+    }
+  }
+
+  @Test
+  void memoryThatCannotBeUnmapped_isFreeAgain() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.allocate(5 * MIB, stream).close();
+      stream.synchronize();
+      long free = pool.freeBytes();
+      script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> pool.trim(0)).hasMessageContaining("scripted by the test");
+      assertThat(pool.freeBytes()).isEqualTo(free);
+      pool.assertConsistent();
+      assertThat(pool.trim(0)).isEqualTo(free);
+      pool.assertConsistent();
+    }
+  }
+
+  /** Whoever closes it cannot end it, as a part is on its way. */
+  @Test
+  void poolThatIsClosedWhileItIsTrimmed_endsWithThat() throws InterruptedException {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        Hold hold = script.hold("memUnmap")) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+      pool.allocate(5 * MIB, stream).close();
+      stream.synchronize();
+      Thread trimming = Thread.ofPlatform().start(() -> pool.trim(0));
+      hold.awaitBegun();
+      pool.close();
+      assertThat(script.count("memAddressFree")).isZero();
+      hold.release();
+      trimming.join();
+      assertThat(script.count("memAddressFree")).isOne();
     }
   }
 
