@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.session.DeferredFrees;
 import io.cuvette.internal.session.HoldsAndFrees;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -51,6 +52,25 @@ class DeferredFreesTest {
       MemoryResource.direct().allocate(most, small.currentStream()).close();
       assertThat(all.isClosed()).isTrue();
     }
+  }
+
+  /** Else it would be made when its patience is over, or the callbacks' next gap comes. */
+  @Test
+  void freeThatWaits_isMadeWhenTheLastCallbackEnds() throws InterruptedException {
+    HoldsAndFrees holds = new HoldsAndFrees();
+    long nanos = TimeUnit.HOURS.toNanos(1);
+    holds.beginHold(true, nanos);
+    Thread freeing =
+        Thread.ofPlatform()
+            .daemon()
+            .start(() -> {
+              boolean _ = holds.free(calls::incrementAndGet, nanos);
+            });
+    Await.until(() -> freeing.getState() == Thread.State.TIMED_WAITING);
+    assertThat(calls).hasValue(0);
+    holds.endHold();
+    assertThat(freeing.join(Duration.ofSeconds(40))).isTrue();
+    assertThat(calls).hasValue(1);
   }
 
   @Test

@@ -16,6 +16,8 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -258,6 +260,53 @@ class ElasticEdgesTest {
       assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(CudaException.class);
       assertThat(script.count("memAddressReserve")).isOne();
       assertThat(script.count("memAddressFree")).isOne();
+    }
+  }
+
+  /** What it takes from elsewhere first, nobody may map again. */
+  @Test
+  void poolThatIsClosedBeforeMemoryIsMapped_mapsNone() {
+    ScriptedDriver script = new ScriptedDriver();
+    ElasticPoolOptions limited =
+        ElasticPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(8 * MIB));
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda, limited);
+      pool.allocate(8 * MIB).close();
+      cuda.currentStream().synchronize();
+      script.answer(
+          "memUnmap",
+          call -> {
+            script.unscript("memUnmap");
+            Thread.ofPlatform().start(pool::close).join();
+            return call.proceed();
+          });
+      long mapped = script.count("memMap");
+      assertThatThrownBy(() -> pool.allocate(512))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+      assertThat(script.count("memMap")).isEqualTo(mapped);
+      assertThat(script.count("memAddressFree")).isOne();
+    }
+  }
+
+  /** What its other streams freed is waited for, before memory is out. */
+  @CudaTest(simulatedOnly = true)
+  void poolAtItsLimit_waitsForItsOtherStreams(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream busy, CudaStream stream) {
+    ElasticPoolOptions limited =
+        ElasticPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(4 * MIB));
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, limited);
+        Gate gate = Gate.on(busy)) {
+      pool.allocate(4 * MIB, busy).close();
+      for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
+        driver.answer(
+            wait,
+            call -> {
+              gate.open();
+              return call.proceed();
+            });
+      }
+      pool.allocate(4 * MIB, stream).close();
     }
   }
 
