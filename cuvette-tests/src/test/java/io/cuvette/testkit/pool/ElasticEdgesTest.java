@@ -16,8 +16,6 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.Gate;
-import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -286,27 +284,6 @@ class ElasticEdgesTest {
           .hasMessageContaining("closed");
       assertThat(script.count("memMap")).isEqualTo(mapped);
       assertThat(script.count("memAddressFree")).isOne();
-    }
-  }
-
-  /** What its other streams freed is waited for, before memory is out. */
-  @CudaTest(simulatedOnly = true)
-  void poolAtItsLimit_waitsForItsOtherStreams(
-      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream busy, CudaStream stream) {
-    ElasticPoolOptions limited =
-        ElasticPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(4 * MIB));
-    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, limited);
-        Gate gate = Gate.on(busy)) {
-      pool.allocate(4 * MIB, busy).close();
-      for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
-        driver.answer(
-            wait,
-            call -> {
-              gate.open();
-              return call.proceed();
-            });
-      }
-      pool.allocate(4 * MIB, stream).close();
     }
   }
 
