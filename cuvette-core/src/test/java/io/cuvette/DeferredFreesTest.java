@@ -54,6 +54,21 @@ class DeferredFreesTest {
     }
   }
 
+  @Test
+  void memoryWhoseFreeFoundNoGap_isFreedForABufferThatGrows() {
+    long most = 32 << 20;
+    try (Cuda small = Cuda.open(CudaOptions.simulated().withDevice("sim:memory=40MiB"));
+        GrowableBuffer growable = small.device(0).growable(most)) {
+      Buffer all = MemoryResource.direct().allocate(most, small.currentStream());
+      DeferredFrees ofSmall = small.engine().session().frees();
+      ofSmall.beginHold();
+      ofSmall.free(calls::incrementAndGet, all::close);
+      ofSmall.endHold();
+      growable.grow(most);
+      assertThat(all.isClosed()).isTrue();
+    }
+  }
+
   /** Else it would be made when its patience is over, or the callbacks' next gap comes. */
   @Test
   void freeThatWaits_isMadeWhenTheLastCallbackEnds() throws InterruptedException {

@@ -165,10 +165,11 @@ public final class GrowableBlock extends Block {
   private void relieve() {
     session.leaks().drain();
     boolean _ = session.frees().freeLeft();
+    long _ = streams.relief().releaseCached(device); // first: what is idle is free after a wait
     if (!session.isInsideCallback()) {
       streams.relief().awaitFrees(device);
+      long _ = streams.relief().releaseCached(device);
     }
-    long _ = streams.relief().releaseCached(device);
   }
 
   private void mapAgain(long bytes) {

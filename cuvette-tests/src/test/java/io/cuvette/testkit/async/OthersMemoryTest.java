@@ -11,6 +11,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -22,6 +23,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
 import java.util.function.Function;
 
 /**
@@ -56,6 +58,20 @@ class OthersMemoryTest {
   @CudaTest(memory = "64MiB")
   void poolOfTheDriver_getsWhatAnotherKept(Cuda cuda, DeviceMemoryResource resource) {
     freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> resource.allocate(MOST, two));
+  }
+
+  @CudaTest(memory = "64MiB")
+  void bufferThatGrows_getsWhatThePoolsOfTheDriverKept(Cuda cuda) {
+    for (AsyncPoolChoice choice : List.of(AsyncPoolChoice.ofNew(0), AsyncPoolChoice.ofCurrent())) {
+      freedThenWanted(
+          cuda,
+          choice,
+          two -> {
+            GrowableBuffer growable = two.device().growable(MOST);
+            growable.grow(MOST);
+            return growable;
+          });
+    }
   }
 
   @CudaTest(memory = "64MiB")
