@@ -41,6 +41,15 @@ class DeferredFreesTest {
   }
 
   @Test
+  void freeThatFindsNoGap_isMadeByAWaitForTheDevice() {
+    frees.beginHold();
+    frees.free(calls::incrementAndGet, released::incrementAndGet);
+    frees.endHold();
+    cuda.device(0).synchronize();
+    assertThat(released).hasValue(1);
+  }
+
+  @Test
   void memoryWhoseFreeFoundNoGap_isFreedForWhoNeedsIt() {
     long most = 32 << 20;
     try (Cuda small = Cuda.open(CudaOptions.simulated().withDevice("sim:memory=40MiB"))) {
