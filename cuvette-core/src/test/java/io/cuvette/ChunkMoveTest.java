@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.CachingDevicePool;
+import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.streamcache.StreamCache;
@@ -87,6 +88,45 @@ class ChunkMoveTest {
     held.countDown();
     waiting.join();
     assertThat(isOver).as("freed before").isFalse();
+  }
+
+  /** Who closes the stream may not have seen it. */
+  @Test
+  void arenaMadeForAStreamThatIsClosed_isEverybodysFromTheStart() {
+    one.close();
+    assertThat(CachesOfStream.of(one.state).of(pool).isRetired()).isTrue();
+  }
+
+  @Test
+  void streamsAndPoolsThatEnd_leaveNoArenaBehind() {
+    DevicePool devicePool = pool.of(cuda.device(0).core());
+    allocate(BYTES, one).close();
+    allocate(2 * BYTES, two).close();
+    assertThat(devicePool.busyCaches(0)).as("those there are").hasSize(2);
+    one.close();
+    pool.freeAllBlocks(cuda.device(0).core());
+    assertThat(devicePool.busyCaches(0)).hasSize(1);
+    pool.close();
+    assertThat(devicePool.busyCaches(0)).isEmpty();
+    assertThatThrownBy(() -> CachesOfStream.of(two.state).of(pool))
+        .as("the stream has forgotten the pool")
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith("is closed");
+  }
+
+  @Test
+  void cudaThatCloses_asThePoolHasJustGrown_hasTheAllocationRefused() {
+    MemoryPool hooked = new MemoryPool(cuda);
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void allocPostprocess(Growth growth) {
+            OnThreads.run(1, _ -> cuda.close());
+          }
+        });
+    assertThatThrownBy(() -> hooked.allocate(BYTES, one))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith("is closed");
   }
 
   @Test

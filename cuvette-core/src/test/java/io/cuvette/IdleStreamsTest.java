@@ -6,6 +6,11 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.StreamCache;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -15,6 +20,13 @@ class IdleStreamsTest {
   private static final long KIB = 1L << 10;
 
   private boolean busy;
+
+  /** The one that is done all the same. */
+  private @Nullable CudaStream idle;
+
+  /** What is done next between a stream's answer and who asked. */
+  private Runnable afterQuery = () -> {};
+
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Busy::new));
   private final MemoryPool pool = new MemoryPool(cuda);
   private CudaStream one;
@@ -92,6 +104,39 @@ class IdleStreamsTest {
     }
   }
 
+  /** A miss asks eight streams at most: the next one asks those that come after them. */
+  @Test
+  void idleStreamBehindManyBusyOnes_hasItsTurn_withALaterMiss() {
+    List<Buffer> freed = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      idle = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      freed.add(pool.allocate(64 * KIB, idle));
+    }
+    freed.forEach(Buffer::close);
+    busy = true;
+    try (Buffer first = pool.allocate(64 * KIB, one);
+        Buffer second = pool.allocate(64 * KIB, one)) {
+      assertThat(freed).as("none is idle").noneMatch(free -> free.address() == first.address());
+      assertThat(second.address()).isEqualTo(freed.getLast().address());
+    }
+  }
+
+  @Test
+  void waitForAStream_isForWhatWasFreedBeforeIt_andNotForWhatIsFreedMeanwhile() {
+    Buffer before = pool.allocate(64 * KIB, one);
+    Buffer meanwhile = pool.allocate(64 * KIB, one);
+    StreamCache arena =
+        (StreamCache) ((CachedBlock) EngineMemory.of(before).block()).arena;
+    before.close();
+    arena.awaitFrees();
+    assertThat(arena.fit(64 * KIB).isDone()).isTrue();
+    afterQuery = meanwhile::close;
+    arena.awaitFrees();
+    assertThat(arena.fit(64 * KIB).isDone()).isFalse();
+    arena.awaitFrees();
+    assertThat(arena.fit(64 * KIB).isDone()).isTrue();
+  }
+
   @Test
   void smallBlocks_stayWithTheirStream() {
     pool.allocate(2 * KIB, one).close();
@@ -112,7 +157,12 @@ class IdleStreamsTest {
         new ForwardingStreams(delegate().streams()) {
           @Override
           public boolean streamQuery(int device, long stream) {
-            return !busy && super.streamQuery(device, stream);
+            boolean isBusy = busy && (idle == null || idle.handle() != stream);
+            boolean isDone = !isBusy && super.streamQuery(device, stream);
+            Runnable now = afterQuery;
+            afterQuery = () -> {};
+            now.run();
+            return isDone;
           }
         };
 

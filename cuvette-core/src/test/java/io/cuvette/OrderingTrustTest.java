@@ -5,6 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Fit;
+import io.cuvette.internal.streamcache.Request;
+import io.cuvette.internal.streamcache.StreamCache;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -123,6 +128,46 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
     busy.finish(other);
     assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  /** It is as late as the stream that it came to, which waits for its own one by now. */
+  @Test
+  void restOfAChunkThatMoved_isNotTakenForWhatTheNextStreamHadBefore() {
+    MemoryPool pool = new MemoryPool(cuda);
+    CudaStream third = stream();
+    pool.allocate(BYTES / 4, home).close(); // so that it has an arena
+    third.waitFor(home);
+    Buffer whole = pool.allocate(4 * BYTES, other);
+    whole.fill((byte) 1, other);
+    whole.close();
+    busy.begin(other);
+    busy.begin(home);
+    home.waitFor(other);
+    other.close();
+    try (Buffer part = pool.allocate(2 * BYTES, home);
+        Buffer apart = pool.allocate(2 * BYTES, third)) {
+      assertThat(part.address()).as("moved with the rest").isEqualTo(whole.address());
+      assertThat(apart.address()).isNotEqualTo(whole.address() + 2 * BYTES);
+    }
+  }
+
+  /** The answer of a stream is about what was there when it was asked. */
+  @Test
+  void restOfAChunkThatMoved_isNotTakenByWhoAskedBefore() {
+    MemoryPool pool = new MemoryPool(cuda);
+    Buffer large = pool.allocate(16 * BYTES, home);
+    StreamCache arena = (StreamCache) ((CachedBlock) EngineMemory.of(large).block()).arena;
+    large.close();
+    Buffer whole = pool.allocate(18 * BYTES, other);
+    whole.close();
+    Fit before = arena.fit(BYTES);
+    other.close();
+    try (Buffer moved = pool.allocate(17 * BYTES, home)) {
+      Request request = new Request(arena, BYTES, BYTES, stream().core(), new Refusals());
+      assertThat(moved.address()).isEqualTo(whole.address());
+      assertThat(arena.fit(BYTES).bytes()).as("the rest").isEqualTo(BYTES);
+      assertThat(arena.lendTo(request, before)).isNull();
+    }
   }
 
   /** Noted before the record, and queued after it. */

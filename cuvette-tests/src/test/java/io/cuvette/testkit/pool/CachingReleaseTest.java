@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolOptions;
@@ -59,6 +60,18 @@ class CachingReleaseTest {
         assertThat(cut.freeBytes()).isEqualTo(3 * MIB);
         part.close();
         assertThat(cut.totalBytes()).isEqualTo(4 * MIB); // the default keeps all
+      }
+    }
+  }
+
+  /** It cannot be released, and is no reason to release other memory. */
+  @CudaTest
+  void memoryThatAGraphKeeps_isNoPartOfWhatStaysCached(Cuda cuda, CudaStream stream) {
+    try (MemoryPool pool = keeping(cuda, MIB)) {
+      try (CudaGraph graph = stream.capture(() -> pool.allocate(2 * MIB, stream).close())) {
+        assertThat(graph.isClosed()).isFalse();
+        pool.allocate(MIB, stream).close();
+        assertThat(pool.totalBytes()).isEqualTo(3 * MIB);
       }
     }
   }
