@@ -108,6 +108,28 @@ class BlockReportsTest {
     assertThat(hooked.usedBytes()).isZero();
   }
 
+  @Test
+  void freeThatAHookRefuses_isMade_andEndsForAllHooks() {
+    MemoryPool hooked = over(MemoryResource.direct());
+    List<Long> ended = new ArrayList<>();
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void freePreprocess(Block block) {
+            throw new IllegalStateException("refused on purpose");
+          }
+
+          @Override
+          public void freePostprocess(Block block) {
+            ended.add(block.address());
+          }
+        });
+    Buffer buffer = hooked.allocate(BYTES, stream);
+    assertThatThrownBy(buffer::close).hasMessage("refused on purpose");
+    assertThat(ended).containsExactly(buffer.address());
+    assertThat(hooked.usedBytes()).isZero();
+  }
+
   /** Both places: work that is queued may use either. */
   @Test
   void copiesOfTheHost_areToldWithWhatTheyReadAndWrite() {

@@ -130,6 +130,22 @@ class ChunkMoveTest {
   }
 
   @Test
+  void streamThatCloses_asThePoolHasJustGrown_hasTheAllocationRefused() {
+    MemoryPool hooked = new MemoryPool(cuda);
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void allocPostprocess(Growth growth) {
+            one.close();
+          }
+        });
+    assertThatThrownBy(() -> hooked.allocate(BYTES, one))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage(one + " is closed");
+    assertThat(hooked.totalBytes()).isZero();
+  }
+
+  @Test
   void equalChunksOfOtherStreams_areTakenInTheOrderOfTheStreams() {
     List<BufferBase> first = new ArrayList<>();
     for (int i = 0; i < 6; i++) {

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.StreamCalls;
@@ -80,6 +81,25 @@ class IdleStreamsTest {
     }
   }
 
+  /** The block that fitted is gone when the stream has answered. */
+  @Test
+  void blockFarLargerThanTheRequest_isNotTakenInThePlaceOfOneThatFitted() {
+    Buffer fits = pool.allocate(64 * KIB, one);
+    Buffer large = pool.allocate(1024 * KIB, one);
+    Buffer other = pool.allocate(8 * KIB, one);
+    fits.close();
+    large.close();
+    afterQuery =
+        () -> {
+          assertThat(pool.allocate(64 * KIB, one).address()).isEqualTo(fits.address());
+          other.close();
+        };
+    try (Buffer small = pool.allocate(60 * KIB, two)) {
+      assertThat(small.address()).isNotEqualTo(large.address());
+      assertThat(pool.totalBytes()).isEqualTo((64 + 1024 + 8 + 60) * KIB);
+    }
+  }
+
   @Test
   void blockFarLargerThanTheRequest_isTakenWhereThePoolCannotGrow() {
     pool.setLimit(cuda.device(0), new MemoryLimit.Bytes(1024 * KIB));
@@ -135,6 +155,19 @@ class IdleStreamsTest {
     assertThat(arena.fit(64 * KIB).isDone()).isFalse();
     arena.awaitFrees();
     assertThat(arena.fit(64 * KIB).isDone()).isTrue();
+  }
+
+  @Test
+  void poolThatCloses_asAMissAsksAStream_growsNoMore() {
+    Buffer used = pool.allocate(64 * KIB, two);
+    pool.allocate(64 * KIB, one).close();
+    afterQuery = pool::close;
+    assertThatThrownBy(() -> pool.allocate(64 * KIB, two))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith("is closed");
+    assertThat(pool.totalBytes()).isEqualTo(used.blockBytes());
+    used.close();
+    assertThat(pool.totalBytes()).isZero();
   }
 
   @Test

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingDriver;
@@ -96,6 +97,19 @@ class MemoryOfAnotherCudaTest {
     try (PinnedBuffer other = first.allocatePinned(BYTES)) {
       assertStaged(other.segment());
     }
+  }
+
+  @Test
+  void poolOfAnother_isRefused_forStreamsAndDevices() {
+    MemoryPool pool = new MemoryPool(first);
+    for (long bytes : new long[] {0, BYTES}) {
+      assertThatThrownBy(() -> pool.allocate(bytes, stream))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(stream + " belongs to another Cuda than the pool");
+    }
+    assertThatThrownBy(() -> pool.stats(second.device(0)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(second.device(0) + " belongs to another Cuda than the pool");
   }
 
   @Test

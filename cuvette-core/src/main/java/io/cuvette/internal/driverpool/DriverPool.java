@@ -174,9 +174,6 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
 
   /** The same down to some bytes, unless it is closed. */
   final void trimIfOpen(LongSupplier kept) {
-    if (closed.get()) {
-      return;
-    }
     unlessGone(() -> {
       if (!closed.get() && !session.isClosed()) {
         session.driver().pools().memPoolTrimTo(handle, kept.getAsLong());

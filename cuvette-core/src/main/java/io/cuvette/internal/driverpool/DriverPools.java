@@ -278,7 +278,7 @@ public final class DriverPools {
         } else {
           pool.destroy();
         }
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | OutOfMemoryError e) {
         retired.add(pool);
         throw e;
       }

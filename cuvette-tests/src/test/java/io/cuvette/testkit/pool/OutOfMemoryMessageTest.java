@@ -62,6 +62,7 @@ class OutOfMemoryMessageTest {
     try (Buffer _ = pool.allocate(1024)) {
       var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4096));
       assertThat(lines(e)[0]).endsWith("on device 0, free 3072 of a limit of 4096");
+      assertThat(e.details().usedBytes()).isEqualTo(1024);
       assertThat(e.details().driverFreeBytes()).as("which is not the limit's").isGreaterThan(4096);
     }
   }

@@ -1,0 +1,171 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.devicepool.DevicePool;
+import io.cuvette.internal.devicepool.DeviceShortage;
+import io.cuvette.internal.lifetime.Collector;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Request;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What a caching pool knows, waits for and says where memory is short. */
+class DeviceShortageTest {
+  private static final long KIB = 1L << 10;
+
+  /** Whether streams say that they are not done; what waits for an event finds them done. */
+  private boolean busy;
+
+  /** What is done as the driver gets memory back next. */
+  private Runnable atFree = () -> {};
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+  private final CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream three = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final MemoryPool pool = new MemoryPool(cuda);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private static CachedBlock block(Buffer buffer) {
+    return (CachedBlock) EngineMemory.of(buffer).block();
+  }
+
+  private static DevicePool poolOf(Buffer buffer) {
+    return (DevicePool) block(buffer).arena.of;
+  }
+
+  /** It comes back in order of its own stream, whose work is waited for then. */
+  @Test
+  void blockThatWaitsForTwoStreams_isHad_onceBothWereWaitedFor() {
+    pool.allocate(64 * KIB, one).close();
+    Buffer used = pool.allocate(32 * KIB, one);
+    Buffer free = pool.allocate(32 * KIB, one);
+    pool.setLimit(MemoryLimit.ofBytes(64 * KIB));
+    free.fill((byte) 1, two);
+    busy = true;
+    free.close();
+    assertThat(pool.stats().pendingBytes()).isEqualTo(32 * KIB);
+    long collections = Collector.PROCESS.begun();
+    try (used;
+        Buffer had = pool.allocate(32 * KIB, three)) {
+      assertThat(had.address()).isEqualTo(free.address());
+      assertThat(Collector.PROCESS.begun()).isEqualTo(collections);
+    }
+  }
+
+  @Test
+  void memoryOfGraphs_isNotThatOfOtherStreams_inWhatIsSaid() {
+    pool.allocate(64 * KIB, two).close();
+    Buffer used = pool.allocate(32 * KIB, two);
+    pool.setLimit(MemoryLimit.ofBytes(256 * KIB));
+    try (used;
+        CudaGraph graph = one.capture(() -> pool.allocate(64 * KIB, one).close())) {
+      var e =
+          catchThrowableOfType(
+              OutOfDeviceMemoryException.class, () -> pool.allocate(192 * KIB, three));
+      assertThat(graph.isClosed()).isFalse();
+      assertThat(e.details().graphBytes()).isEqualTo(64 * KIB);
+      assertThat(e.details().otherStreamsFreeBytes()).isEqualTo(32 * KIB);
+      assertThat(e).hasMessageContaining("allocate(bytes=196608, stream=" + three + ")");
+    }
+  }
+
+  @Test
+  void bufferThatTheCollectorFound_isForgotten_untilItIsTakenBack() {
+    Buffer forgotten = pool.allocate(64 * KIB, one);
+    CachedBlock block = block(forgotten);
+    Request request = new Request(block.arena, KIB, KIB, one.core(), new Refusals());
+    DeviceShortage shortage = new DeviceShortage(poolOf(forgotten), request);
+    assertThat(shortage.hasForgotten()).isFalse();
+    block.clear();
+    assertThat(shortage.hasForgotten()).isTrue();
+    assertThat(block.reclaim()).isTrue();
+    assertThat(shortage.hasForgotten()).isFalse();
+  }
+
+  @Test
+  void whatOthersTake_isNoticed_asSoonAsUpstreamIsAskedForIt() {
+    Buffer first = pool.allocate(64 * KIB, one);
+    DevicePool devicePool = poolOf(first);
+    first.close();
+    long before = devicePool.takes();
+    pool.allocate(64 * KIB, one).close();
+    long taken = devicePool.takes();
+    assertThat(taken).as("a cached one").isGreaterThan(before);
+    List<Long> seen = new ArrayList<>();
+    pool.addHook(
+        new MemoryHook() {
+          @Override
+          public void allocPreprocess(Growth growth) {
+            seen.add(devicePool.takes());
+          }
+        });
+    pool.allocate(128 * KIB, one).close();
+    assertThat(seen).singleElement().isNotEqualTo(taken);
+  }
+
+  @Test
+  void memoryOnItsWayToTheDriver_isFreeAndPending_untilItIsThere() {
+    pool.allocate(64 * KIB, one).close();
+    List<PoolStats> meanwhile = new ArrayList<>();
+    atFree = () -> meanwhile.add(pool.stats());
+    assertThat(pool.freeAllBlocks()).isEqualTo(64 * KIB);
+    assertThat(meanwhile)
+        .singleElement()
+        .satisfies(now -> {
+          assertThat(now.heldBytes()).isEqualTo(64 * KIB).isEqualTo(now.freeBytes());
+          assertThat(now.pendingBytes()).isEqualTo(64 * KIB);
+        });
+    assertThat(pool.stats().heldBytes()).isZero();
+  }
+
+  private final class Watched extends ForwardingDriver {
+    Watched(CudaDriver driver) {
+      super(driver);
+    }
+
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public boolean streamQuery(int device, long stream) {
+            return !busy && super.streamQuery(device, stream);
+          }
+        };
+
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public void memFree(int device, long address) {
+            Runnable now = atFree;
+            atFree = () -> {};
+            now.run();
+            super.memFree(device, address);
+          }
+        };
+
+    @Override
+    public StreamCalls streams() {
+      return streamCalls;
+    }
+
+    @Override
+    public MemoryCalls memory() {
+      return memoryCalls;
+    }
+  }
+}

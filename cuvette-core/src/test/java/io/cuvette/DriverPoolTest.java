@@ -1,0 +1,210 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.ForwardingPools;
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.driverpool.BorrowedPool;
+import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.driverpool.MadePool;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When a pool of the driver keeps, gives back, waits and ends, as what is above it sees it. */
+@Timeout(60)
+class DriverPoolTest {
+  private static final PoolProperties PROPERTIES =
+      new PoolProperties(MemAllocationType.PINNED, 0, MemLocationType.DEVICE, 0, 0);
+
+  private final List<String> calls = new ArrayList<>();
+  private final AtomicInteger destroyed = new AtomicInteger();
+
+  /** How many of the next destructions find no Java heap. */
+  private final AtomicInteger withoutHeap = new AtomicInteger();
+
+  /** Whether the next attribute cannot be set. */
+  private boolean refusesToSet;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+  private final DriverPools pools = cuda.engine().driverPools();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private DriverPool made() {
+    return MadePool.createKeeping(pools, PROPERTIES);
+  }
+
+  @Test
+  void poolKeepsNothingIdle_whileAnAllocationIsShort_orOnceItIsClosed() {
+    DriverPool pool = made();
+    assertThat(pool.canKeep()).isTrue();
+    assertThat(pools.whileShort(pool::canKeep)).isFalse();
+    assertThat(pool.canKeep()).isTrue();
+    pool.close();
+    assertThat(pool.canKeep()).isFalse();
+  }
+
+  @Test
+  void closedPool_isDestroyed_whenTheLastMappingLetsItGo() {
+    DriverPool pool = made();
+    pool.hold();
+    pool.hold();
+    pool.close();
+    pool.release();
+    assertThat(destroyed).hasValue(0);
+    pool.release();
+    assertThat(destroyed).hasValue(1);
+    assertThat(pools.hasRetired()).isFalse();
+  }
+
+  @Test
+  void closedPool_isNotTrimmed_thoughItsMemoryIsInUse() {
+    DriverPool pool = made();
+    DriverPool open = made();
+    pool.hold();
+    pool.close();
+    calls.clear();
+    pools.trim();
+    assertThat(calls).as("of the one that is open").containsExactly("memPoolTrimTo");
+    open.close();
+    pool.release();
+  }
+
+  @Test
+  void threadThatTalksToTheDriver_isWaitedFor() throws InterruptedException {
+    DriverPool pool = made();
+    pool.enter();
+    Thread waiting = Thread.ofPlatform().start(pools::awaitUsers);
+    Await.until(() -> isAtRest(waiting) || !waiting.isAlive());
+    assertThat(waiting.isAlive()).isTrue();
+    pool.leave();
+    waiting.join();
+  }
+
+  private static boolean isAtRest(Thread thread) {
+    return thread.getState() == Thread.State.TIMED_WAITING
+        || thread.getState() == Thread.State.WAITING;
+  }
+
+  /** Nobody has it: who comes by destroys it. */
+  @Test
+  void poolThatCouldNotBeMade_norDestroyedForWantOfJavaHeap_isDestroyedLater() {
+    refusesToSet = true;
+    withoutHeap.set(2);
+    assertThatThrownBy(this::made).isInstanceOf(CudaException.class);
+    assertThatThrownBy(pools::poll).isInstanceOf(OutOfMemoryError.class);
+    assertThat(destroyed).hasValue(0);
+    pools.poll();
+    assertThat(destroyed).hasValue(1);
+  }
+
+  @Test
+  void lastNumbersOfAPool_areWithoutWhatWasIdle() {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    CudaStream stream = cuda.device(0).createStream();
+    resource.allocate(4096, stream).close();
+    calls.clear();
+    resource.close();
+    assertThat(calls).startsWith("memFreeAsync", "memPoolGetAttribute");
+  }
+
+  /** Its handle may be of no pool any more. */
+  @Test
+  void borrowedPoolThatIsNotTheCurrentOneAnyMore_isForgotten_andNotAsked() {
+    long handle = cuda.driver().pools().memPoolCreate(PROPERTIES);
+    AtomicLong current = new AtomicLong(handle);
+    DriverPool pool = BorrowedPool.borrow(pools, handle, current::get, true);
+    assertThat(threshold(handle)).isEqualTo(MemPoolAttribute.KEEP_ALL);
+    assertThat(pools.thresholds().before(handle)).isZero();
+    current.set(0);
+    pool.close();
+    assertThat(threshold(handle)).as("as it was").isEqualTo(MemPoolAttribute.KEEP_ALL);
+    assertThat(pools.thresholds().before(handle)).isEqualTo(MemPoolAttribute.KEEP_ALL);
+    cuda.driver().pools().memPoolDestroy(handle);
+  }
+
+  private long threshold(long pool) {
+    PoolCalls driver = cuda.driver().pools();
+    return driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD);
+  }
+
+  private final class Watched extends ForwardingDriver {
+    Watched(CudaDriver driver) {
+      super(driver);
+    }
+
+    private final PoolCalls poolCalls =
+        new ForwardingPools(delegate().pools()) {
+          @Override
+          public void memPoolSetAttribute(long pool, int attribute, long value) {
+            if (refusesToSet) {
+              refusesToSet = false;
+              throw new CudaException(CudaStatus.UNKNOWN, "cuMemPoolSetAttribute", "on purpose");
+            }
+            super.memPoolSetAttribute(pool, attribute, value);
+          }
+
+          @Override
+          public long memPoolGetAttribute(long pool, int attribute) {
+            calls.add("memPoolGetAttribute");
+            return super.memPoolGetAttribute(pool, attribute);
+          }
+
+          @Override
+          public void memPoolTrimTo(long pool, long bytes) {
+            calls.add("memPoolTrimTo");
+            super.memPoolTrimTo(pool, bytes);
+          }
+
+          @Override
+          public void memPoolDestroy(long pool) {
+            if (withoutHeap.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+              throw new OutOfMemoryError("on purpose");
+            }
+            super.memPoolDestroy(pool);
+            destroyed.incrementAndGet();
+          }
+        };
+
+    private final OrderedCalls orderedCalls =
+        new ForwardingOrdered(delegate().ordered()) {
+          @Override
+          public void memFreeAsync(int device, long address, long stream) {
+            calls.add("memFreeAsync");
+            super.memFreeAsync(device, address, stream);
+          }
+        };
+
+    @Override
+    public OrderedCalls ordered() {
+      return orderedCalls;
+    }
+
+    @Override
+    public PoolCalls pools() {
+      return poolCalls;
+    }
+  }
+}
