@@ -10,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -21,9 +20,7 @@ import org.jspecify.annotations.Nullable;
  * and all launches of that are gone, or the capture failed. Thread-safe.
  */
 public final class Capture implements Fence, Retainable {
-  /** The driver numbers its captures from 1. */
-  private static final AtomicLong BUILT = new AtomicLong();
-
+  /** The driver's number, from 1; 0 for what is built. */
   public final long id;
 
   /** What it takes memory from. */
@@ -87,7 +84,7 @@ public final class Capture implements Fence, Retainable {
 
   /** One that stands for what is built and not captured, and which is held once. */
   public static Capture built() {
-    return own(BUILT.decrementAndGet(), CaptureMemory.ofOne());
+    return own(0, CaptureMemory.ofOne());
   }
 
   /** One that somebody else began, whose graph retains an object. */

@@ -192,6 +192,37 @@ class GraphMemoryTest {
     Graph.awaitGone(pool, stream);
   }
 
+  /** Its own stream takes no part, and nothing orders the one that used it. */
+  @CudaTest
+  void blockOfAnEarlierCapture_isUsedAgain_onceTheOneThatUsedItIsOver_andNotBefore(
+      Cuda cuda,
+      MemoryPool pool,
+      @NonBlocking CudaStream first,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    List<Buffer> taken = new ArrayList<>();
+    try (GraphMemory memory = cuda.device(0).createGraphMemory()) {
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      try (CudaGraph _ = first.capture(options, () -> taken.add(pool.allocate(ITEM, first)));
+          CudaGraph _ =
+              stream.capture(
+                  options,
+                  () -> {
+                    other.waitFor(stream);
+                    taken.getFirst().fill((byte) 1, other);
+                    taken.getFirst().close();
+                    taken.add(pool.allocate(ITEM, stream));
+                    stream.waitFor(other);
+                  });
+          CudaGraph _ = stream.capture(options, () -> taken.add(pool.allocate(ITEM, stream)))) {
+        assertThat(taken.get(1).address()).isNotEqualTo(taken.getFirst().address());
+        assertThat(taken.get(2).address()).isEqualTo(taken.getFirst().address());
+        taken.forEach(Buffer::close);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
   @CudaTest
   void closedMemory_takesNoMoreCaptures_andItsGraphsGoOn(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
