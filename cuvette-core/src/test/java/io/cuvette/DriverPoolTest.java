@@ -40,6 +40,9 @@ class DriverPoolTest {
   /** How many of the next destructions find no Java heap. */
   private final AtomicInteger withoutHeap = new AtomicInteger();
 
+  /** What is done as memory is freed next. */
+  private Runnable atFree = () -> {};
+
   /** Whether the next attribute cannot be set. */
   private boolean refusesToSet;
 
@@ -100,6 +103,23 @@ class DriverPoolTest {
     assertThat(waiting.isAlive()).isTrue();
     pool.leave();
     waiting.join();
+  }
+
+  @Test
+  void whatAnotherThreadIsGivingBack_isWaitedFor() throws InterruptedException {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    resource.allocate(4096, cuda.device(0).createStream()).close();
+    List<Thread> waiting = new ArrayList<>();
+    atFree =
+        () -> {
+          Thread other = Thread.ofPlatform().start(pools::giveBackAll);
+          Await.until(() -> isAtRest(other) || !other.isAlive());
+          assertThat(other.isAlive()).isTrue();
+          waiting.add(other);
+        };
+    pools.giveBackIdle(_ -> true);
+    waiting.getFirst().join();
   }
 
   private static boolean isAtRest(Thread thread) {
@@ -193,6 +213,9 @@ class DriverPoolTest {
           @Override
           public void memFreeAsync(int device, long address, long stream) {
             calls.add("memFreeAsync");
+            Runnable now = atFree;
+            atFree = () -> {};
+            now.run();
             super.memFreeAsync(device, address, stream);
           }
         };

@@ -69,15 +69,14 @@ class ForgottenPoolsTest {
   @Test
   void closedPoolWithNothingInUse_isKeptByNothing() throws InterruptedException {
     CudaStream stream = cuda.device(0).createStream();
-    forget(
-        () -> {
-          MemoryPool pool = new MemoryPool(cuda);
-          Buffer buffer = pool.allocate(512, stream);
-          CachedBlock block = (CachedBlock) EngineMemory.of(buffer).block();
-          buffer.close();
-          pool.close();
-          return block.arena.pool;
-        });
+    forget(() -> {
+      MemoryPool pool = new MemoryPool(cuda);
+      Buffer buffer = pool.allocate(512, stream);
+      CachedBlock block = (CachedBlock) EngineMemory.of(buffer).block();
+      buffer.close();
+      pool.close();
+      return block.arena.pool;
+    });
   }
 
   @Test

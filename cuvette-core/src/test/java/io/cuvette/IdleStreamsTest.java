@@ -145,8 +145,7 @@ class IdleStreamsTest {
   void waitForAStream_isForWhatWasFreedBeforeIt_andNotForWhatIsFreedMeanwhile() {
     Buffer before = pool.allocate(64 * KIB, one);
     Buffer meanwhile = pool.allocate(64 * KIB, one);
-    StreamCache arena =
-        (StreamCache) ((CachedBlock) EngineMemory.of(before).block()).arena;
+    StreamCache arena = (StreamCache) ((CachedBlock) EngineMemory.of(before).block()).arena;
     before.close();
     arena.awaitFrees();
     assertThat(arena.fit(64 * KIB).isDone()).isTrue();
