@@ -122,6 +122,17 @@ class DriverPoolTest {
     waiting.getFirst().join();
   }
 
+  /** Kept, it would keep the thread, and no other could free it in its order. */
+  @Test
+  void memoryOfAThreadsOwnStream_isNotKept() {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    Buffer buffer = resource.allocate(4096, cuda.device(0).perThreadStream());
+    calls.clear();
+    buffer.close();
+    assertThat(calls).containsExactly("memFreeAsync");
+  }
+
   private static boolean isAtRest(Thread thread) {
     return thread.getState() == Thread.State.TIMED_WAITING
         || thread.getState() == Thread.State.WAITING;
