@@ -82,7 +82,7 @@ class DriverPoolTest {
   }
 
   @Test
-  void closedPool_isNotTrimmed_thoughItsMemoryIsInUse() {
+  void closedPoolWithoutMemory_isNotTrimmed_thoughSomebodyHoldsIt() {
     DriverPool pool = made();
     DriverPool open = made();
     pool.hold();

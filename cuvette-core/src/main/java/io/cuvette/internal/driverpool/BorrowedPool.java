@@ -64,7 +64,7 @@ public final class BorrowedPool extends DriverPool {
   @Override
   public void trimKept() {
     if (raised.get()) {
-      trimIfOpen(() -> raised.get() ? pools().thresholds().before(handle()) : 0);
+      trimIfThere(() -> !isClosed(), () -> raised.get() ? pools().thresholds().before(handle()) : 0);
     }
   }
 

@@ -13,6 +13,7 @@ import io.cuvette.internal.session.Session;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
@@ -168,20 +169,18 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
   }
 
   /** Trims the pool of what it keeps for this process without use. */
-  public void trimKept() {
-    trimIfOpen(() -> 0);
-  }
+  public abstract void trimKept();
 
-  /** The same down to some bytes, unless it is closed. */
-  final void trimIfOpen(LongSupplier kept) {
+  /** The same down to some bytes, unless it may be gone. */
+  final void trimIfThere(BooleanSupplier isThere, LongSupplier kept) {
     unlessGone(() -> {
-      if (!closed.get() && !session.isClosed()) {
+      if (isThere.getAsBoolean() && !session.isClosed()) {
         session.driver().pools().memPoolTrimTo(handle, kept.getAsLong());
       }
     });
   }
 
-  /** Runs a step during which the pool is not destroyed. */
+  /** Runs a step during which the pool is not destroyed, if it was there as the step began. */
   final void unlessGone(Runnable step) {
     users.incrementAndGet();
     try {
@@ -305,8 +304,12 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     }
   }
 
+  /**
+   * Whether a closed pool can end. Who found its memory in use after he came is among the users,
+   * and when there was none, the memory could not become more: so they are counted after it too.
+   */
   final boolean isUnneeded() {
-    return users.get() == 0 && holders.get() == 0 && memory.isEmpty();
+    return users.get() == 0 && holders.get() == 0 && memory.isEmpty() && users.get() == 0;
   }
 
   /** The numbers of the devices that can access the memory. */

@@ -263,9 +263,9 @@ public final class DriverPools {
   private static void destroyAtLast(OwnedPool pool) {
     try {
       pool.destroy();
-    } catch (CudaException e) {
-      Failures.closeAfter(e, pool::destroyWithItsAccess);
-      Failures.closeAfter(e, pool::closeOrigin);
+    } catch (CudaException | OutOfMemoryError e) {
+      Failures.runAfter(e, pool::destroyWithItsAccess);
+      Failures.runAfter(e, pool::closeOrigin);
       throw e;
     }
   }
@@ -278,7 +278,7 @@ public final class DriverPools {
         } else {
           pool.destroy();
         }
-      } catch (RuntimeException | OutOfMemoryError e) {
+      } catch (RuntimeException | Error e) { // also no heap or stack for it
         retired.add(pool);
         throw e;
       }

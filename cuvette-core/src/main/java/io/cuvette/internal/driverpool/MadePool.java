@@ -55,6 +55,12 @@ public final class MadePool extends OwnedPool {
     return properties.allocationType() != MemAllocationType.MANAGED && !atHome;
   }
 
+  /** Also one that is closed, as long as its memory is in use: nobody else can trim it. */
+  @Override
+  public void trimKept() {
+    trimIfThere(() -> !isClosed() || !memory().isEmpty(), () -> 0);
+  }
+
   @Override
   boolean canBeAsked() {
     return true;

@@ -17,6 +17,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
@@ -84,6 +86,48 @@ class BorrowedEndTest {
     second.close();
     assertThat(driver.notes()).isEmpty();
     cuda.driver().pools().memPoolDestroy(handle);
+  }
+
+  /** Nobody knows whether it is still there, and whether who made it has set it since. */
+  @CudaTest(simulatedOnly = true)
+  void thresholdOfAPoolThatIsNoLongerCurrent_isForgotten(Cuda cuda, ScriptedDriver driver) {
+    PoolCalls pools = cuda.driver().pools();
+    long born = pools.deviceGetMemPool(0);
+    long handle =
+        pools.memPoolCreate(
+            new PoolProperties(
+                MemAllocationType.PINNED, MemHandleType.NONE, MemLocationType.DEVICE, 0, 0));
+    pools.deviceSetMemPool(0, handle);
+    AsyncMemoryPool first = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofCurrent());
+    pools.deviceSetMemPool(0, born);
+    driver.note("memPoolGetAttribute", "memPoolSetAttribute", "memPoolTrimTo");
+    first.close();
+    assertThat(driver.takeNotes()).isEmpty();
+    pools.memPoolSetAttribute(handle, MemPoolAttribute.RELEASE_THRESHOLD, 7 * MIB);
+    pools.deviceSetMemPool(0, handle);
+    new AsyncMemoryPool(cuda, AsyncPoolChoice.ofCurrent()).close();
+    assertThat(pools.memPoolGetAttribute(handle, MemPoolAttribute.RELEASE_THRESHOLD))
+        .isEqualTo(7 * MIB);
+    pools.deviceSetMemPool(0, born);
+    pools.memPoolDestroy(handle);
+  }
+
+  /** What waits for the frees of a pool is of the same handle. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatWasMadeHere_isDestroyed_whateverStreamsOthersFreedOn(
+      Cuda cuda,
+      ScriptedDriver driver,
+      DeviceMemoryResource borrowed,
+      @NonBlocking CudaStream stream) {
+    var made = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    AsyncMemoryPool pool = over(cuda, borrowed.handle(), ALONE);
+    try (Gate _ = Gate.on(stream)) {
+      pool.allocate(MIB, stream).close();
+      pool.close();
+      made.close();
+      assertThat(driver.count("memPoolDestroy")).isOne();
+    }
+    stream.synchronize();
   }
 
   /** A driver (580) that destroys a pool whose free is queued crashes later. */

@@ -106,6 +106,44 @@ class FailedStepTest {
     assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
   }
 
+  /** No Java heap, or no stack: it still waits for its end. */
+  @CudaTest(simulatedOnly = true)
+  void poolWhoseEndMetAnError_isDestroyedByTheNextLook(Cuda cuda, ScriptedDriver driver) {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    failOnce(driver, new OutOfMemoryError("the test's"));
+    assertThatThrownBy(resource::close).isInstanceOf(OutOfMemoryError.class);
+    assertThat(driver.count("memPoolDestroy")).isZero();
+    cuda.device(0).synchronize();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
+  }
+
+  /** Nobody has it, so that nobody closes it once more. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatWasNotMade_isDestroyedByTheNextLook_ifItsEndMetAnError(
+      Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolSetAttribute", NOT_PERMITTED, 1);
+    failOnce(driver, new OutOfMemoryError("the test's"));
+    CudaDevice device = cuda.device(0);
+    assertThatThrownBy(() ->
+            new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS))
+        .isInstanceOf(CudaException.class);
+    assertThat(driver.count("memPoolDestroy")).isZero();
+    cuda.device(0).synchronize();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
+  }
+
+  private static void failOnce(ScriptedDriver driver, Error error) {
+    AtomicInteger calls = new AtomicInteger();
+    driver.answer(
+        "memPoolDestroy",
+        call -> {
+          if (calls.incrementAndGet() == 1) {
+            throw error;
+          }
+          return call.proceed();
+        });
+  }
+
   @CudaTest(simulatedOnly = true)
   void cachedMemoryThatCouldNotBeFreed_isFreedByTheNextLook(
       Cuda cuda, SimulatedDriver simulator, ScriptedDriver driver) {

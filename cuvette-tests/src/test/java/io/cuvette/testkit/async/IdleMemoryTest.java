@@ -12,12 +12,18 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
 class IdleMemoryTest {
@@ -148,6 +154,56 @@ class IdleMemoryTest {
     assertThat(pool.liveBytes()).isZero();
     stream.synchronize();
     assertThat(pool.usedBytes()).isZero();
+  }
+
+  /** It would be missing although nobody uses it. */
+  @CudaTest(simulatedOnly = true)
+  void memoryClosedWhileAnAllocationIsShort_isNotKept(
+      Cuda cuda, DeviceMemoryResource resource, ScriptedDriver driver) {
+    Buffer closing = resource.allocate(MIB);
+    AtomicInteger calls = new AtomicInteger();
+    AtomicLong frees = new AtomicLong();
+    driver.answer(
+        "memAllocFromPoolAsync",
+        call ->
+            switch (calls.incrementAndGet()) {
+              case 1 -> throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "scripted");
+              case 2 -> {
+                closing.close();
+                frees.set(driver.count("memFreeAsync"));
+                yield call.proceed();
+              }
+              default -> call.proceed();
+            });
+    try (DeviceMemoryResource other = newResource(cuda)) {
+      other.allocate(MIB).close();
+    }
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void allocationThatIsShort_waitsForWhatAnotherThreadGivesBack(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream stream, ScriptedDriver driver)
+      throws Exception {
+    resource.allocate(40 * MIB, stream).close();
+    FutureTask<Long> allocated =
+        new FutureTask<>(() -> {
+          try (DeviceMemoryResource other = newResource(cuda);
+              Buffer buffer = other.allocate(40 * MIB, stream)) {
+            return buffer.byteSize();
+          }
+        });
+    try (Hold hold = driver.hold("memFreeAsync")) {
+      Thread givingBack = Thread.ofPlatform().start(() -> resource.trimTo(0));
+      hold.awaitBegun();
+      Thread allocating = Thread.ofPlatform().start(allocated);
+      while (allocating.isAlive() && allocating.getState() != Thread.State.TIMED_WAITING) {
+        Thread.onSpinWait();
+      }
+      hold.release();
+      givingBack.join();
+    }
+    assertThat(allocated.get()).isEqualTo(40 * MIB);
   }
 
   /** What is larger than all that is kept goes to the driver at once. */

@@ -11,6 +11,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
@@ -125,6 +126,21 @@ class OthersMemoryTest {
     cuda.device(0).synchronize();
   }
 
+  @CudaTest(memory = "64MiB")
+  void memoryOfAResourceThatIsReallyOut_isSaidWithTheNumbersOfItsPool(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream stream) {
+    try (Buffer _ = resource.allocate(MOST, stream)) {
+      assertThatThrownBy(() -> resource.allocate(MOST, stream))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.details().heldBytes()).isGreaterThanOrEqualTo(MOST);
+                assertThat(e.details().usedBytes()).isEqualTo(MOST);
+              });
+    }
+    cuda.device(0).synchronize();
+  }
+
   @CudaTest(simulatedOnly = true)
   void cachingPoolAtItsLimit_waitsForNoPoolOfTheDriver(
       Cuda cuda, ScriptedDriver driver, AsyncMemoryPool other, CudaStream busy, CudaStream stream) {
@@ -141,6 +157,45 @@ class OthersMemoryTest {
       assertThat(driver.notes()).doesNotContain(Long.toHexString(busy.handle()));
       cuda.device(0).synchronize();
     }
+  }
+
+  /** Who has the buffer cannot trim the pool, and nobody else has it. */
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void memoryThatAClosedPoolKeepsBesideABufferInUse_isThereForOthers(Cuda cuda) {
+    for (boolean isRecent : new boolean[] {true, false}) {
+      AsyncMemoryPool closed = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+      DeviceBuffer inUse = closed.allocate(MIB);
+      closed.allocate(MOST).close();
+      if (isRecent) {
+        closed.close();
+      }
+      cuda.device(0).synchronize();
+      closed.close();
+      cuda.allocate(MOST).close();
+      cuda.defaultMemoryPool().freeAllBlocks();
+      inUse.close();
+      cuda.device(0).synchronize();
+    }
+  }
+
+  /** Its handle must not reach the driver any more. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatEndsWhileOthersAreTrimmed_isNotTrimmed(
+      Cuda cuda, ScriptedDriver driver, DeviceMemoryResource resource) {
+    var ending = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    long gone = ending.handle();
+    driver.note("memPoolTrimTo", call -> Long.toHexString(call.number("pool")));
+    driver.answer(
+        "memPoolTrimTo",
+        call -> {
+          ending.close();
+          return call.proceed();
+        });
+    assertThatThrownBy(() -> cuda.allocate(1L << 50))
+        .isInstanceOf(OutOfDeviceMemoryException.class);
+    assertThat(driver.notes())
+        .contains(Long.toHexString(resource.handle()))
+        .doesNotContain(Long.toHexString(gone));
   }
 
   @CudaTest(memory = "64MiB", simulatedOnly = true)

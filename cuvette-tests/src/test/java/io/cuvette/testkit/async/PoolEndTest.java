@@ -14,14 +14,18 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryResource;
+import io.cuvette.PoolAttributes;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -40,13 +44,7 @@ class PoolEndTest {
 
   @CudaTest(simulatedOnly = true)
   void lastBufferOfAClosedPool_endsIt(Cuda cuda, ScriptedDriver driver) {
-    driver.answer(
-        "memFreeAsync",
-        call -> {
-          Object result = call.proceed();
-          call.below().devices().ctxSynchronize(0); // a quick device
-          return result;
-        });
+    freeAtOnce(driver);
     DeviceMemoryResource resource = newResource(cuda);
     Buffer last = resource.allocate(7000);
     cuda.currentStream().synchronize();
@@ -56,6 +54,27 @@ class PoolEndTest {
     assertThat(driver.notes())
         .as("waits for the free: a driver that was only asked does not notice it")
         .containsExactly("memFreeAsync", "streamSynchronize", "memPoolDestroy");
+  }
+
+  /** As a quick device. */
+  private static void freeAtOnce(ScriptedDriver driver) {
+    driver.answer(
+        "memFreeAsync",
+        call -> {
+          Object result = call.proceed();
+          call.below().devices().ctxSynchronize(0);
+          return result;
+        });
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void lastNumbersOfAClosedPool_countNothingIdle(Cuda cuda, ScriptedDriver driver) {
+    freeAtOnce(driver);
+    DeviceMemoryResource resource = newResource(cuda);
+    PoolAttributes attributes = resource.attributes();
+    resource.allocate(7000).close();
+    resource.close();
+    assertThat(attributes.usedMemCurrent()).isZero();
   }
 
   @CudaTest(tidy = false)
@@ -138,6 +157,61 @@ class PoolEndTest {
     cuda.device(0).synchronize();
     cuda.device(0).synchronize();
     assertThat(resource.attributes().usedMemCurrent()).isZero();
+  }
+
+  /** The next pool that is made looks for it, whether anybody has waited or not. */
+  @CudaTest(simulatedOnly = true)
+  void closedPoolWhoseMemoryWasUsedElsewhere_isGoneOnceAnotherIsMade(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream other) {
+    DeviceMemoryResource resource = newResource(cuda);
+    try (Gate _ = Gate.on(other)) {
+      closeAfterItsStream(cuda, resource, other);
+      resource.close();
+    }
+    cuda.driver().devices().ctxSynchronize(0); // the library does not see it
+    assertThat(driver.count("memPoolDestroy")).isZero();
+    freeAtOnce(driver);
+    newResource(cuda).close();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(2);
+  }
+
+  /** It may have done so before it failed, and its handle may be another pool's. */
+  @CudaTest(devices = 2, simulatedOnly = true, tidy = false)
+  void poolThatTheDriverMayHaveDestroyed_isNotAskedAbout(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "memPoolDestroy",
+        call -> {
+          call.proceed();
+          throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "of earlier work");
+        });
+    DeviceMemoryResource resource = newResource(cuda);
+    assertThatThrownBy(resource::close).isInstanceOf(CudaException.class);
+    driver.note("memPoolGetAccess", "memPoolSetAccess", "memPoolDestroy");
+    cuda.close();
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void errorAtTheEnd_leavesNoPool(Subject subject, Cuda cuda, ScriptedDriver driver) {
+    Buffer _ = newResource(cuda).allocate(4096);
+    AtomicInteger calls = new AtomicInteger();
+    driver.answer(
+        "memPoolDestroy",
+        call -> {
+          if (calls.incrementAndGet() == 1) {
+            throw new OutOfMemoryError("the test's");
+          }
+          return call.proceed();
+        });
+    assertThatThrownBy(cuda::close).isInstanceOf(OutOfMemoryError.class);
+    checkNoPool(subject);
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void memoryThatCannotBeFreedAtTheEnd_isReported(Cuda cuda, ScriptedDriver driver) {
+    Buffer _ = newResource(cuda).allocate(4096);
+    driver.fail("memFreeAsync", CudaStatus.NOT_PERMITTED, 1);
+    assertThatThrownBy(cuda::close).hasMessageContaining("scripted by the test");
   }
 
   private static void closeAfterItsStream(

@@ -17,10 +17,13 @@ import io.cuvette.instrument.Faults;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -201,6 +204,28 @@ class ReleaseThresholdTest {
               });
       assertThat(foreign.attributes().releaseThreshold()).as("round %d", round).isEqualTo(5 * MIB);
     }
+  }
+
+  /** One at a time: each raises it, and none does so from what the other has raised. */
+  @CudaTest(simulatedOnly = true)
+  void threadThatWaitsForAnothersTurn_goesOnAfterIt(
+      Cuda cuda, ScriptedDriver driver, DeviceMemoryResource foreign) throws Exception {
+    foreign.attributes().setReleaseThreshold(5 * MIB);
+    List<FutureTask<AsyncMemoryPool>> opening = new ArrayList<>();
+    try (Hold hold = driver.hold("memPoolSetAttribute")) {
+      opening.add(new FutureTask<>(() -> open(cuda, foreign)));
+      Thread.ofPlatform().daemon().start(opening.getFirst());
+      hold.awaitBegun();
+      opening.add(new FutureTask<>(() -> open(cuda, foreign)));
+      Thread second = Thread.ofPlatform().daemon().start(opening.getLast());
+      while (second.getState() != Thread.State.WAITING) {
+        Thread.onSpinWait();
+      }
+    }
+    for (FutureTask<AsyncMemoryPool> each : opening) {
+      each.get(40, TimeUnit.SECONDS).close();
+    }
+    assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
   }
 
   private static AsyncMemoryPool open(Cuda cuda, DeviceMemoryResource foreign) {

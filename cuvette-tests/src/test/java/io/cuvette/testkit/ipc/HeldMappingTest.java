@@ -121,6 +121,32 @@ class HeldMappingTest extends TwoProcesses {
     }
   }
 
+  /** It is gone with what it kept, for whoever imports it again. */
+  @Test
+  void lastBufferOfAClosedImport_endsIt() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64);
+        SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+        Cuda third =
+            Cuda.open(
+                CudaOptions.DEFAULTS.withDriver(script.over(ScriptedDriver.keptOpen(driver))))) {
+      int handle = resource.allocationHandle().descriptor();
+      var imported = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
+      DeviceBuffer held = imported.importBuffer(buffer.descriptor());
+      imported.close();
+      script.answer(
+          "memFreeAsync",
+          call -> {
+            Object result = call.proceed();
+            call.below().devices().ctxSynchronize(0); // a quick device
+            return result;
+          });
+      held.close();
+      assertThat(driver.livePools()).isZero();
+    }
+  }
+
   /** Whether that device has access is asked of a pool that is there. */
   @Test
   void bufferOfTheSecondImport_isCopiedForAnotherDevice_afterBothResources() {

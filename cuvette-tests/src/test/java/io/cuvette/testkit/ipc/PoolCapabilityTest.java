@@ -57,7 +57,8 @@ class PoolCapabilityTest {
     assertThatThrownBy(() -> new DeviceMemoryResource(cuda.device(0), DEVICE))
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_SUPPORTED))
-        .hasMessageContaining("MEMPOOL_SUPPORTED_HANDLE_TYPES");
+        .hasMessageContaining("MEMPOOL_SUPPORTED_HANDLE_TYPES of")
+        .hasMessageContaining(" is 1);");
     assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PINNED))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("HOST_NUMA_MEMORY_POOLS_SUPPORTED");
