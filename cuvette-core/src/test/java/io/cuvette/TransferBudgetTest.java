@@ -73,6 +73,23 @@ class TransferBudgetTest {
     assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
   }
 
+  /** What is bounded is the memory of the blocks, which are larger. */
+  @Test
+  void chunk_countsWithWhatThePoolRoundsItUpTo() throws Exception {
+    CompletableFuture<Void> open = new CompletableFuture<>();
+    gate = open;
+    Thread copying = Thread.ofPlatform().start(() -> copy(300_000));
+    try {
+      isCopying.get(40, TimeUnit.SECONDS);
+      long block = cuda.defaultPinnedMemoryPool().usedBytes();
+      assertThat(block).isGreaterThan(320_000);
+      assertThat(cuda.staging().usedBytes()).isGreaterThanOrEqualTo(block);
+    } finally {
+      open.complete(null);
+      copying.join();
+    }
+  }
+
   /** It goes on without page-locked memory after a while. */
   @Test
   void interruptedThread_thatWaitsForOtherTransfers_copiesAndStaysInterrupted() throws Exception {

@@ -2,8 +2,12 @@ package io.cuvette.internal.hostcopy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -52,6 +56,45 @@ class PiecesTest {
     assertThat(copied).isEmpty();
     assertThat(pieces.copyOne()).isTrue();
     assertThat(pieces.isDone(0)).isTrue();
+    pieces.stop();
+  }
+
+  /** There may be one for the next part. */
+  @Test
+  void helperForWhomNoThreadWasFree_isAskedForAgain() {
+    AtomicInteger asked = new AtomicInteger();
+    Predicate<Runnable> none =
+        _ -> {
+          asked.incrementAndGet();
+          return false;
+        };
+    Pieces pieces = new Pieces(copied::add, 6, 3, 2, 1, none);
+    pieces.open(0);
+    while (pieces.copyOne()) {
+      assertThat(asked).hasValue(1);
+    }
+    pieces.open(1);
+    assertThat(asked).hasValue(2);
+    pieces.stop();
+  }
+
+  @Test
+  void interruptWhileOthersCopy_isKept() {
+    Thread owner = Thread.currentThread();
+    IntConsumer interrupting =
+        _ -> {
+          Await.until(() -> owner.getState() == Thread.State.WAITING);
+          owner.interrupt();
+        };
+    Predicate<Runnable> helper =
+        work -> {
+          Thread _ = Thread.ofPlatform().start(work);
+          return true;
+        };
+    Pieces pieces = new Pieces(interrupting, 2, 2, 2, 1, helper);
+    pieces.open(0);
+    pieces.await(0);
+    assertThat(Thread.interrupted()).isTrue();
     pieces.stop();
   }
 }
