@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryCalls;
@@ -85,5 +86,14 @@ class CallbackFlagsTest {
     cuda.close();
     late.release();
     assertThat(given.getFirst().get(ValueLayout.JAVA_INT, 0)).isZero();
+  }
+
+  @Test
+  void wordsOfMemoryThatHasEnded_areGivenToNobody() {
+    CallbackFlags.Flag used = flags.take(device);
+    used.release();
+    assertThat(flags.take(device)).isSameAs(used); // the next is a fresh one
+    cuda.close();
+    assertThatThrownBy(() -> flags.take(device)).isInstanceOf(IllegalStateException.class);
   }
 }
