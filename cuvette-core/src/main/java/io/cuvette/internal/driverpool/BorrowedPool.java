@@ -64,7 +64,8 @@ public final class BorrowedPool extends DriverPool {
   @Override
   public void trimKept() {
     if (raised.get()) {
-      trimIfThere(() -> !isClosed(), () -> raised.get() ? pools().thresholds().before(handle()) : 0);
+      trimIfThere(
+          () -> !isClosed(), () -> raised.get() ? pools().thresholds().before(handle()) : 0);
     }
   }
 

@@ -124,8 +124,7 @@ class FailedStepTest {
     driver.fail("memPoolSetAttribute", NOT_PERMITTED, 1);
     failOnce(driver, new OutOfMemoryError("the test's"));
     CudaDevice device = cuda.device(0);
-    assertThatThrownBy(() ->
-            new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS))
+    assertThatThrownBy(() -> new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS))
         .isInstanceOf(CudaException.class);
     assertThat(driver.count("memPoolDestroy")).isZero();
     cuda.device(0).synchronize();
