@@ -60,13 +60,10 @@ public final class BorrowedPool extends DriverPool {
     }
   }
 
-  /** Unless it was raised it is left as it is. */
+  /** Unless it was raised, and is yet, it is left as it is. */
   @Override
   public void trimKept() {
-    if (raised.get()) {
-      trimIfThere(
-          () -> !isClosed(), () -> raised.get() ? pools().thresholds().before(handle()) : 0);
-    }
+    trimIfThere(raised::get, () -> pools().thresholds().before(handle()));
   }
 
   @Override
