@@ -11,6 +11,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolAttributes;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -24,6 +25,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
 
 /** What is asked of a pool that was borrowed, and what is known of it, when it is closed here. */
 class BorrowedEndTest {
@@ -86,6 +88,32 @@ class BorrowedEndTest {
     second.close();
     assertThat(driver.notes()).isEmpty();
     cuda.driver().pools().memPoolDestroy(handle);
+  }
+
+  /** What it keeps otherwise is its owner's. */
+  @CudaTest(simulatedOnly = true)
+  void poolOfSomebodyElse_isTrimmedForOthers_onlyWhileItsThresholdIsRaised(
+      Cuda cuda, ScriptedDriver driver) {
+    PoolCalls pools = cuda.driver().pools();
+    long handle =
+        pools.memPoolCreate(
+            new PoolProperties(
+                MemAllocationType.PINNED, MemHandleType.NONE, MemLocationType.DEVICE, 0, 0));
+    pools.memPoolSetAttribute(handle, MemPoolAttribute.RELEASE_THRESHOLD, 5 * MIB);
+    driver.note("memPoolTrimTo", call -> Long.toString(call.number("bytesToKeep")));
+    try (AsyncMemoryPool _ = over(cuda, handle, ALONE)) {
+      assertThat(trims(cuda, driver)).isEmpty();
+    }
+    try (AsyncMemoryPool _ = over(cuda, handle, AsyncPoolOptions.DEFAULTS)) {
+      assertThat(trims(cuda, driver)).isNotEmpty().containsOnly(Long.toString(5 * MIB));
+    }
+    pools.memPoolDestroy(handle);
+  }
+
+  private static List<String> trims(Cuda cuda, ScriptedDriver driver) {
+    assertThatThrownBy(() -> cuda.allocate(1L << 50))
+        .isInstanceOf(OutOfDeviceMemoryException.class);
+    return driver.takeNotes();
   }
 
   /** Nobody knows whether it is still there, and whether who made it has set it since. */
