@@ -20,6 +20,7 @@ abstract class OrderingFixture {
   final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated()
+              .withDevice("sim:pace=eager") // what is said to be done is
               .withDecorator(driver -> madeBusy = new BusyDriver(driver))
               .withDecorator(driver -> made = new OrderCallsDriver(driver)));
   final BusyDriver busy = Objects.requireNonNull(madeBusy);
