@@ -60,7 +60,7 @@ public final class BorrowedPool extends DriverPool {
     }
   }
 
-  /** Unless it was raised, and is yet, it is left as it is. */
+  /** Only while its threshold is raised here, and down to what it keeps without that. */
   @Override
   public void trimKept() {
     trimIfThere(raised::get, () -> pools().thresholds().before(handle()));

@@ -305,8 +305,9 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
   }
 
   /**
-   * Whether a closed pool can end. Who found its memory in use after he came is among the users,
-   * and when there was none, the memory could not become more: so they are counted after it too.
+   * Whether a closed pool can end. No user before the look at the memory means that no allocation
+   * is on its way, so that an empty memory stays empty. None after it means that nobody trims the
+   * pool because its memory was in use a moment ago.
    */
   final boolean isUnneeded() {
     return users.get() == 0 && holders.get() == 0 && memory.isEmpty() && users.get() == 0;
