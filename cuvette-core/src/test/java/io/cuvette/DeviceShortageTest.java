@@ -15,6 +15,7 @@ import io.cuvette.internal.devicepool.DeviceShortage;
 import io.cuvette.internal.lifetime.Collector;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Request;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -92,6 +93,7 @@ class DeviceShortageTest {
     Request request = new Request(block.arena, KIB, KIB, one.core(), new Refusals());
     DeviceShortage shortage = new DeviceShortage(poolOf(forgotten), request);
     assertThat(shortage.hasForgotten()).isFalse();
+    Reference.reachabilityFence(forgotten);
     block.clear();
     assertThat(shortage.hasForgotten()).isTrue();
     assertThat(block.reclaim()).isTrue();

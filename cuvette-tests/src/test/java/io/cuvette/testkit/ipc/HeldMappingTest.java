@@ -22,6 +22,7 @@ import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -96,10 +97,13 @@ class HeldMappingTest extends TwoProcesses {
     }
   }
 
-  /** As a driver refuses it for host memory that is mapped: it goes with the other one. */
-  @Test
-  void importThatCannotBeGivenBackBesideAnother_goesWithThat() {
-    ScriptedDriver script = new ScriptedDriver();
+  /** What a third process does with a shared pool and a buffer of it. */
+  private interface Third {
+    void use(Supplier<DeviceMemoryResource> imports, BufferDescriptor buffer, CudaDevice device);
+  }
+
+  /** Has a third process use a shared pool; its driver has no pool left in the end. */
+  private void inAThird(ScriptedDriver script, Third body) {
     try (DeviceMemoryResource resource = shared();
         DeviceBuffer buffer = resource.allocate(64);
         SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
@@ -107,44 +111,54 @@ class HeldMappingTest extends TwoProcesses {
             Cuda.open(
                 CudaOptions.DEFAULTS.withDriver(script.over(ScriptedDriver.keptOpen(driver))))) {
       int handle = resource.allocationHandle().descriptor();
-      var first = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
-      DeviceBuffer held = first.importBuffer(buffer.descriptor());
-      var second = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
-      script.fail("memPoolDestroy", CudaStatus.INVALID_VALUE, 1).note("memPoolDestroy");
-      second.close();
-      held.close();
-      first.close();
-      third.device(0).synchronize(); // the free is done
-      third.device(0).synchronize(); // and the pools go
-      assertThat(script.notes()).as("the one that was refused twice").hasSize(3);
+      CudaDevice device = third.device(0);
+      body.use(
+          () -> DeviceMemoryResource.fromAllocationHandle(device, handle),
+          buffer.descriptor(),
+          device);
       assertThat(driver.livePools()).isZero();
     }
+  }
+
+  /** As a driver refuses it for host memory that is mapped: it goes with the other one. */
+  @Test
+  void importThatCannotBeGivenBackBesideAnother_goesWithThat() {
+    ScriptedDriver script = new ScriptedDriver();
+    inAThird(
+        script,
+        (imports, buffer, device) -> {
+          DeviceMemoryResource first = imports.get();
+          DeviceBuffer held = first.importBuffer(buffer);
+          DeviceMemoryResource second = imports.get();
+          script.fail("memPoolDestroy", CudaStatus.INVALID_VALUE, 1).note("memPoolDestroy");
+          second.close();
+          held.close();
+          first.close();
+          device.synchronize(); // the free is done
+          device.synchronize(); // and the pools go
+          assertThat(script.notes()).as("the one that was refused twice").hasSize(3);
+        });
   }
 
   /** It is gone with what it kept, for whoever imports it again. */
   @Test
   void lastBufferOfAClosedImport_endsIt() {
     ScriptedDriver script = new ScriptedDriver();
-    try (DeviceMemoryResource resource = shared();
-        DeviceBuffer buffer = resource.allocate(64);
-        SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-        Cuda third =
-            Cuda.open(
-                CudaOptions.DEFAULTS.withDriver(script.over(ScriptedDriver.keptOpen(driver))))) {
-      int handle = resource.allocationHandle().descriptor();
-      var imported = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
-      DeviceBuffer held = imported.importBuffer(buffer.descriptor());
-      imported.close();
-      script.answer(
-          "memFreeAsync",
-          call -> {
-            Object result = call.proceed();
-            call.below().devices().ctxSynchronize(0); // a quick device
-            return result;
-          });
-      held.close();
-      assertThat(driver.livePools()).isZero();
-    }
+    inAThird(
+        script,
+        (imports, buffer, _) -> {
+          DeviceMemoryResource imported = imports.get();
+          DeviceBuffer held = imported.importBuffer(buffer);
+          imported.close();
+          script.answer(
+              "memFreeAsync",
+              call -> {
+                Object result = call.proceed();
+                call.below().devices().ctxSynchronize(0); // a quick device
+                return result;
+              });
+          held.close();
+        });
   }
 
   /** Whether that device has access is asked of a pool that is there. */
