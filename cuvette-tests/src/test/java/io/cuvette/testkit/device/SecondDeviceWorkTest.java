@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
+import io.cuvette.CopyBatch;
 import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -13,6 +14,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.Dim3;
 import io.cuvette.GraphCondition;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
@@ -20,9 +22,14 @@ import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphNode;
 import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
+import io.cuvette.LibraryHandle;
+import io.cuvette.MatrixProducts;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixProduct.Operand;
+import io.cuvette.driver.MatrixType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
@@ -52,6 +59,24 @@ class SecondDeviceWorkTest {
       assertThat(kernel.maxPotentialBlockSize(device, 0, 0).blockThreads()).isPositive();
       assertThat(kernel.availableDynamicSharedBytes(device, 1, 32)).isPositive();
       assertThat(kernel.maxResidentBlocks(device, CONFIG)).isPositive();
+      assertThat(kernel.maxActiveClusters(device, CONFIG.withCluster(Dim3.of(1)))).isPositive();
+      assertThat(kernel.maxPotentialClusterSize(device, CONFIG)).isPositive();
+      stream.synchronize();
+    }
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void productsOfMatrices_areTheBusinessOfTheirDeviceAlone(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
+    SecondDeviceTest.watch(driver);
+    Operand packed = new Operand(false, 2, 4);
+    MatrixProduct product = new MatrixProduct(MatrixType.FLOAT, 2, 2, 2, packed, packed, packed, 1);
+    try (LibraryHandle handle = stream.device().useCublas(stream);
+        Buffer all = cuda.allocate(48, stream)) {
+      all.fill((byte) 0, stream);
+      MatrixProducts.multiply(
+          handle, product, all.slice(0, 16), all.slice(16, 16), all.slice(32, 16));
       stream.synchronize();
     }
     assertThat(driver.notes()).isEmpty();
@@ -62,6 +87,7 @@ class SecondDeviceWorkTest {
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
     SecondDeviceTest.watch(driver);
     CudaDevice device = stream.device();
+    MemorySegment host = Arena.ofAuto().allocate(BYTES);
     try (Buffer out = cuda.allocate(BYTES, stream);
         CudaStream second = device.createStream();
         GraphMemory memory = device.createGraphMemory(BYTES);
@@ -77,7 +103,16 @@ class SecondDeviceWorkTest {
                   }
                 });
         CudaGraph copy = graph.copy();
+        CudaGraph outer =
+            stream.capture(
+                CaptureOptions.DEFAULTS.withMemory(memory),
+                () -> {
+                  stream.captureChild(graph);
+                  stream.captureCallback(() -> {});
+                  out.copyTo(host, stream);
+                });
         CudaGraphExec executable = copy.instantiate()) {
+      assertThat(outer.isClosed()).isFalse();
       executable.upload(stream);
       executable.launch(stream);
       executable.update(graph);
@@ -135,6 +170,7 @@ class SecondDeviceWorkTest {
       launch.setPriority(launch.priority());
       try (CudaGraphExec executable = definition.graph().instantiate()) {
         executable.launch(stream);
+        copy.update().copy(to, from);
         copy.updateIn(executable).copy(from, to);
         fill.updateIn(executable).fill(to, (byte) 4);
         fill.setEnabledIn(executable, false);
@@ -160,6 +196,11 @@ class SecondDeviceWorkTest {
       from.fill((byte) 1, stream);
       to.fill((byte) 1, stream);
       pinned.fill((byte) 1, stream);
+      CopyBatch.of(
+              List.of(to.slice(0, 64), to.slice(256, 64)),
+              List.of(from.slice(0, 64), from.slice(256, 64)))
+          .copy(stream);
+      to.gatherFrom(List.of(pinned.segment().asSlice(0, 100)), stream);
       to.copyFrom(from, box, stream);
       to.copyFrom(pinned, box, stream);
       pinned.copyFrom(from, box, stream);

@@ -321,25 +321,32 @@ class LaunchRefusalsTest {
       assertThat(script.count("launchKernel")).isEqualTo(before);
       stream.launch(kernel, large);
       stream.synchronize();
+      kernel.allowDynamicSharedBytes(other.device(), 50_000);
+      other.launch(kernel, large);
+      other.synchronize();
     }
   }
 
   @CudaTest(devices = 2)
   void memoryOfAnotherDevice_needsAccess(
       Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream other) {
+    checkAccess(cuda, stream, other);
+    checkAccess(cuda, other, stream);
+  }
+
+  /** Memory of the other stream's device, before and after its peer may use it. */
+  private static void checkAccess(Cuda cuda, CudaStream stream, CudaStream other) {
     CudaDevice device = stream.device();
+    String needed =
+        "of %s (expected: memory of %s, which runs kernel scale".formatted(other.device(), device);
     try (CudaModule module = TestKernels.launches(cuda);
         Buffer data = MemoryResource.direct().allocate(64, other)) {
       CudaKernel scale = module.kernel("scale");
       data.fill(0, other);
       other.synchronize();
-      refused(
-          () -> stream.launch(scale, SMALL, data, 2f, 16),
-          "of device 1 (expected: memory of device 0, which runs kernel scale");
+      refused(() -> stream.launch(scale, SMALL, data, 2f, 16), needed);
       KernelArguments packed = scale.pack(data, 2f, 16);
-      refused(
-          () -> packed.launch(stream, SMALL),
-          "of device 1 (expected: memory of device 0, which runs kernel scale");
+      refused(() -> packed.launch(stream, SMALL), needed);
       packed.launch(other, SMALL);
       other.synchronize();
       if (device.canAccess(other.device())) {
