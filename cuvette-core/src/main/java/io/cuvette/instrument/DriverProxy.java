@@ -114,16 +114,12 @@ public final class DriverProxy {
   }
 
   /**
-   * Checks that {@link CudaDriver} or its parts have methods of all these names.
-   *
-   * @param argument what the exception calls the names
-   * @param names the names, such as {@code memAlloc}, at least one; a name may be repeated
-   * @return the names, each of them once
-   * @throws IllegalArgumentException if there is no name, or no method of one of the names
+   * Checks that {@link CudaDriver} or its parts have methods of all these names, at least one, and
+   * returns each of them once.
    */
-  public static Set<String> requireNames(String argument, String... names) {
+  static Set<String> requireNames(String argument, String... names) {
     Objects.requireNonNull(argument, "argument");
-    Objects.requireNonNull(names, "names");
+    Objects.requireNonNull(names, argument);
     if (names.length == 0) {
       throw new IllegalArgumentException(
           argument + ": none (expected: at least one call of CudaDriver)");

@@ -187,18 +187,44 @@ public final class Faults {
    * @param methodNames the names of the methods that count, such as {@code memAlloc}, at least one
    * @return the fault, not yet reached
    * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
-   *     fail
+   *     fail in this mode
    */
   public Faults only(String... methodNames) {
-    Objects.requireNonNull(methodNames, "methodNames");
-    Set<String> names = DriverProxy.requireNames("methodNames", methodNames);
-    for (String name : names) {
-      if (NEVER_FAIL.contains(name)) {
-        throw new IllegalArgumentException(
-            "methodNames: '%s' (expected: calls that can fail)".formatted(name));
+    Set<String> names = requireFallible("methodNames", methodNames);
+    if (mode == FaultMode.AFTER_EFFECT) {
+      for (String name : names) {
+        if (DriverProxy.methods().stream().noneMatch(each -> isAfterEffect(name, each))) {
+          throw new IllegalArgumentException(
+              "methodNames: '%s' (expected, for AFTER_EFFECT: calls that give nothing back, or %s)"
+                  .formatted(name, END_CAPTURE));
+        }
       }
     }
     return only(names::contains);
+  }
+
+  private static boolean isAfterEffect(String name, Method method) {
+    return method.getName().equals(name) && hasEffect(method);
+  }
+
+  /**
+   * Checks that calls of all these names can be made to fail.
+   *
+   * @param argument what the exception calls the names
+   * @param names the names, such as {@code memAlloc}, at least one; a name may be repeated
+   * @return the names, each of them once
+   * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
+   *     fail
+   */
+  public static Set<String> requireFallible(String argument, String... names) {
+    Set<String> known = DriverProxy.requireNames(argument, names);
+    for (String name : known) {
+      if (NEVER_FAIL.contains(name)) {
+        throw new IllegalArgumentException(
+            "%s: '%s' (expected: calls that can fail)".formatted(argument, name));
+      }
+    }
+    return known;
   }
 
   /** {@return the driver whose calls are counted and fail; its name is {@code faults(NAME)}} */

@@ -142,6 +142,19 @@ class FaultsTest {
     }
   }
 
+  /** A fault that waits for a call that this mode does not count would never fire. */
+  @Test
+  void only_afterTheEffect_refusesCallsThatGiveSomethingBack() {
+    Faults faults = Faults.of(tiny.driver, 1, FaultMode.AFTER_EFFECT, null);
+
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> faults.only("memFree", "memAlloc"))
+        .withMessage(
+            "methodNames: 'memAlloc' (expected, for AFTER_EFFECT: calls that give nothing back, or"
+                + " streamEndCapture)");
+    assertThat(faults.only("memFree", "streamEndCapture").calls()).isZero();
+  }
+
   @Test
   void whatCannotFail_isNotCounted() {
     Faults faults = Faults.from(tiny.driver, 1);

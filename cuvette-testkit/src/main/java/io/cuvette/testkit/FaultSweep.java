@@ -3,7 +3,6 @@ package io.cuvette.testkit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.FaultMode;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -133,11 +132,11 @@ public final class FaultSweep {
    *
    * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
-   * @throws IllegalArgumentException if there is no name, or the driver has no such call
+   * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
+   *     fail
    */
   public FaultSweep recoveringFrom(String... methodNames) {
-    Objects.requireNonNull(methodNames, "methodNames");
-    return recoveringFrom(DriverProxy.requireNames("methodNames", methodNames)::contains);
+    return recoveringFrom(Faults.requireFallible("methodNames", methodNames)::contains);
   }
 
   /**
@@ -158,12 +157,12 @@ public final class FaultSweep {
    * @param status the error of the call
    * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
-   * @throws IllegalArgumentException if there is no name, or the driver has no such call
+   * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
+   *     fail
    */
   public FaultSweep recoveringFrom(CudaStatus status, String... methodNames) {
     Objects.requireNonNull(status, "status");
-    Objects.requireNonNull(methodNames, "methodNames");
-    Set<String> methods = DriverProxy.requireNames("methodNames", methodNames);
+    Set<String> methods = Faults.requireFallible("methodNames", methodNames);
     recoverable =
         recoverable.or(fault -> fault.status() == status && methods.contains(fault.method()));
     return this;
@@ -177,12 +176,12 @@ public final class FaultSweep {
    * @param caller the method of the library, as in {@code DriverStream.isIdle}
    * @param methodNames names of calls, such as {@code memAlloc}, at least one
    * @return this sweep
-   * @throws IllegalArgumentException if there is no name, or the driver has no such call
+   * @throws IllegalArgumentException if there is no name, or one is not that of a call that can
+   *     fail
    */
   public FaultSweep recoveringWithin(String caller, String... methodNames) {
     Objects.requireNonNull(caller, "caller");
-    Objects.requireNonNull(methodNames, "methodNames");
-    Set<String> methods = DriverProxy.requireNames("methodNames", methodNames);
+    Set<String> methods = Faults.requireFallible("methodNames", methodNames);
     recoverable =
         recoverable.or(
             fault -> methods.contains(fault.method()) && fault.callers().contains(caller));

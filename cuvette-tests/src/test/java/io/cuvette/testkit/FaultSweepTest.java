@@ -162,6 +162,9 @@ class FaultSweepTest {
       assertThatIllegalArgumentException()
           .isThrownBy(() -> names.apply(new String[0]))
           .withMessage("methodNames: none (expected: at least one call of CudaDriver)");
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> names.apply(new String[] {"memAlloc", "close"}))
+          .withMessage("methodNames: 'close' (expected: calls that can fail)");
       assertThat(names.apply(new String[] {"memAlloc", "memAlloc"})).isSameAs(sweep);
     }
   }
