@@ -220,6 +220,10 @@ class DeviceMemoryTest extends SimTestBase {
         status,
         "of device 1",
         () -> driver.transfers().memcpyPeerAsync(0, address, 0, other, 0, 9, 0));
+    assertFails(
+        status,
+        "of device 1",
+        () -> driver.transfers().memcpyPeerAsync(0, other, 0, address, 0, 9, 0));
     MemorySegment heap = MemorySegment.ofArray(new byte[8]);
     assertFails(
         status, "heap segment", () -> driver.transfers().memcpyHtoDAsync(0, address, heap, 0));

@@ -128,9 +128,13 @@ class DevicesTest extends SimTestBase {
         CudaStatus.UNSUPPORTED_LIMIT, "limit: 77", () -> driver.devices().ctxSetLimit(0, 77, 1));
     assertFails(CudaStatus.INVALID_VALUE, "limit: -1", () -> driver.devices().ctxGetLimit(0, -1));
     assertFails(
-        CudaStatus.INVALID_VALUE, "value: -1", () -> driver.devices().ctxSetLimit(0, 0, -1));
+        CudaStatus.INVALID_VALUE,
+        "value: -1 (expected: >= 0)",
+        () -> driver.devices().ctxSetLimit(0, 0, -1));
     assertFails(
-        CudaStatus.INVALID_VALUE, "value: 129", () -> driver.devices().ctxSetLimit(0, 5, 129));
+        CudaStatus.INVALID_VALUE,
+        "value: 129 (expected: 0 to 128)",
+        () -> driver.devices().ctxSetLimit(0, 5, 129));
   }
 
   @Test

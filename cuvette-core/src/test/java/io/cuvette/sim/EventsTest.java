@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.data.Percentage.withPercentage;
 
 import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -151,6 +152,23 @@ class EventsTest {
                 (double) bytes, () -> driver.transfers().memcpyDtoHAsync(0, host, device, 0)))
         .isCloseTo(55.3, withPercentage(1));
     driver.close();
+  }
+
+  @Test
+  void pageableTransfers_areSlowerThanTheBus() {
+    long bytes = 64L << 20;
+    long device = driver.memory().memAlloc(0, bytes);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment host = arena.allocate(bytes);
+      assertThat(
+              gigabytesPerSecond(
+                  (double) bytes, () -> driver.transfers().memcpyHtoDAsync(0, device, host, 0)))
+          .isCloseTo(8, withPercentage(1));
+      assertThat(
+              gigabytesPerSecond(
+                  (double) bytes, () -> driver.transfers().memcpyDtoHAsync(0, host, device, 0)))
+          .isCloseTo(16.1, withPercentage(1));
+    }
   }
 
   @Test

@@ -89,6 +89,21 @@ class GraphsTest extends SimTestBase {
   }
 
   @Test
+  void userObject_ofAChildGraph_livesAsLongAsExecutablesOfItsParent() {
+    UserObject object = driver.graphs().userObjectCreate();
+    long child = driver.graphs().graphCreate();
+    driver.graphs().graphRetainUserObject(child, object.handle());
+    long parent = driver.graphs().graphCreate();
+    driver.graphs().graphAddNode(0, parent, new long[0], new GraphNodeParams.Child(child));
+    long executable = driver.graphs().graphInstantiateWithParams(0, parent, 0, 0).executable();
+    driver.graphs().graphDestroy(child);
+    driver.graphs().graphDestroy(parent);
+    assertThat(object.isDestroyed()).isFalse();
+    driver.graphs().graphExecDestroy(executable);
+    assertThat(object.isDestroyed()).isTrue();
+  }
+
+  @Test
   void userObject_ofACaptureThatFails_isGone() {
     UserObject object = driver.graphs().userObjectCreate();
     driver.captures().streamBeginCapture(0, one, RELAXED);

@@ -197,6 +197,9 @@ class KernelCallsTest extends SimTestBase {
         CudaStatus.INVALID_CLUSTER_SIZE,
         "cluster: 16 blocks",
         () -> driver.kernels().occupancyMaxActiveClusters(0, kernel, shape(16, 32, 16)));
+    LaunchShape inAllDirections = new LaunchShape(2, 2, 2, 1024, 1, 1, 2, 2, 2, 0, false, false);
+    assertThat(driver.kernels().occupancyMaxActiveClusters(0, kernel, inAllDirections))
+        .isEqualTo(driver.kernels().occupancyMaxActiveClusters(0, kernel, shape(8, 1024, 8)));
     driver.kernels().kernelSetAttribute(LARGE_CLUSTERS, 1, kernel, 0);
     assertThat(driver.kernels().occupancyMaxActiveClusters(0, kernel, shape(16, 1024, 16)))
         .isEqualTo(16);

@@ -426,7 +426,8 @@ class SimulatedKernelTest {
     assertFails(INVALID_VALUE, "pointer of 8 bytes", () -> launch(other, shape(1, 1), 0, 1));
     assertThatThrownBy(() -> SimulatedKernels.register(other))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("registered already");
+        .hasMessageContaining(
+            "%s[pointer of 8 bytes, int of 4 bytes] is registered already".formatted(known.name()));
   }
 
   @Test

@@ -19,4 +19,17 @@ class HandlesTest {
     assertThat(handles.isLive(5)).isFalse();
     assertThat(handles.destroy(5, here)).isNull();
   }
+
+  /** So that a program that goes on for ever does not fill the heap with what it destroyed. */
+  @Test
+  void onlyTheLastDestroyed_areRemembered() {
+    Handles<String> handles = new Handles<>("pool");
+    CallTrace here = CallTrace.passing("here");
+    for (long each = 1; each <= 5_000; each++) {
+      handles.add(each, "it", here);
+      assertThat(handles.destroy(each, here)).isNotNull();
+    }
+    assertThat(handles.isDead(1)).isFalse();
+    assertThat(handles.isDead(5_000)).isTrue();
+  }
 }

@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.machine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import org.assertj.core.data.Percentage;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -21,5 +22,21 @@ class SimCostsTest {
   void pairOfHostAllocAndFree_takesWhatWasMeasured(long mebibytes, double micros) {
     assertThat(2 * SimCosts.hostAlloc(mebibytes << 20) / 1000.0)
         .isCloseTo(micros, Percentage.withPercentage(1));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 9.8, 11.8", "200, 12.1, 107.7"})
+  void handleOfMemory_isMadeAndReleasedInTheTimesMeasured(
+      long mebibytes, double create, double release) {
+    assertThat(SimCosts.create(mebibytes << 20) / 1000.0)
+        .isCloseTo(create, Percentage.withPercentage(2));
+    assertThat(SimCosts.release(mebibytes << 20) / 1000.0)
+        .isCloseTo(release, Percentage.withPercentage(1));
+  }
+
+  @Test
+  void poolThatGrows_paysForEachRangeThatItBegins() {
+    assertThat(SimCosts.poolGrowth(32 << 20)).isEqualTo(34_400);
+    assertThat(SimCosts.poolGrowth((32 << 20) + 1)).isEqualTo(2 * 34_400);
   }
 }

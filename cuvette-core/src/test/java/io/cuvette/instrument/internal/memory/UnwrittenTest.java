@@ -1,0 +1,30 @@
+package io.cuvette.instrument.internal.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class UnwrittenTest {
+  private static final int BYTES = 100;
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 3, 8, 15})
+  void memoryMarkedFromAnyAddress_isUnwrittenFromAnyOther_untilAByteIsWritten(int from) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(2 * BYTES, Long.BYTES).asSlice(from, BYTES);
+      Unwritten.mark(memory);
+
+      for (int at = 0; at < Long.BYTES; at++) {
+        assertThat(Unwritten.isAllMarked(memory.asSlice(at))).as("from byte %d", at).isTrue();
+      }
+      byte was = memory.get(ValueLayout.JAVA_BYTE, BYTES - 1);
+      memory.set(ValueLayout.JAVA_BYTE, BYTES - 1, (byte) ~was);
+      assertThat(Unwritten.isAllMarked(memory)).isFalse();
+      assertThat(Unwritten.isAllMarked(memory.asSlice(0, BYTES - 1))).isTrue();
+    }
+  }
+}
