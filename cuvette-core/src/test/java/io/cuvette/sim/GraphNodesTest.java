@@ -146,4 +146,35 @@ class GraphNodesTest extends SimTestBase {
     assertFails(INVALID, message, () -> driver.graphs().graphKernelNodeGetPriority(fill));
     assertFails(INVALID, message, () -> driver.graphs().graphKernelNodeSetPriority(fill, 0));
   }
+
+  @Test
+  void addressOfAGraphsMemory_isThereAsLongAsTheGraph_itsExecutables_andWhatALaunchLeft() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode node = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver.graphs().graphLaunch(0, executable, 0);
+    driver.devices().ctxSynchronize(0);
+    driver.graphs().graphDestroy(graph);
+    driver.graphs().graphExecDestroy(executable);
+    driver.transfers().memsetD8Async(0, node.address(), (byte) 1, 64, 0);
+    driver.ordered().memFreeAsync(0, node.address(), 0);
+    driver.devices().ctxSynchronize(0);
+    assertFails(
+        INVALID,
+        "this was freed",
+        () -> driver.transfers().memsetD8Async(0, node.address(), (byte) 1, 64, 0));
+  }
+
+  @Test
+  void addressOfAGraphThatWasNeverLaunched_endsWithItsLastExecutable() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode node = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver.graphs().graphDestroy(graph);
+    driver.graphs().graphExecDestroy(executable);
+    assertFails(
+        INVALID,
+        "this was freed",
+        () -> driver.transfers().memsetD8Async(0, node.address(), (byte) 1, 64, 0));
+  }
 }
