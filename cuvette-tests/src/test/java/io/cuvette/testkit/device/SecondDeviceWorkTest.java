@@ -33,6 +33,7 @@ import io.cuvette.driver.MatrixType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -46,7 +47,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void kernels_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     try (CudaModule module = TestKernels.launches(cuda);
         Buffer buffer = cuda.allocate(BYTES, stream)) {
@@ -69,7 +70,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void productsOfMatrices_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     Operand packed = new Operand(false, 2, 4);
     MatrixProduct product = new MatrixProduct(MatrixType.FLOAT, 2, 2, 2, packed, packed, packed, 1);
     try (LibraryHandle handle = stream.device().useCublas(stream);
@@ -85,7 +86,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void capturedGraphs_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     MemorySegment host = Arena.ofAuto().allocate(BYTES);
     try (Buffer out = cuda.allocate(BYTES, stream);
@@ -125,7 +126,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void memoryOfGraphs_isTheBusinessOfItsDeviceAlone(
       ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     GraphMemoryResource resource = new GraphMemoryResource(stream.device());
     try (CudaGraph graph =
             stream.capture(() -> {
@@ -146,7 +147,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void definedGraphs_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     try (Buffer from = cuda.allocate(BYTES, stream);
         Buffer to = cuda.allocate(BYTES, stream);
@@ -186,7 +187,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void copiesOfRowsAndBoxes_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CopyBox box = CopyBox.of(100, 20).withSource(0, 200).withTarget(50, 300);
     try (Scope _ = stream.use();
         Arena arena = Arena.ofShared();
