@@ -65,14 +65,15 @@ class FullHeapStepsTest {
           () ->
               assertThatThrownBy(() -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
                   .isInstanceOf(OutOfMemoryError.class);
-      assertThat(asked.during(() -> {
-            try (CudaGraph graph = stream.capture(allocate::run);
-                CudaGraphExec executable = graph.instantiate()) {
-              executable.launch(stream);
-              executable.launch(stream);
-              stream.synchronize();
-            }
-          }))
+      assertThat(
+              asked.during(() -> {
+                try (CudaGraph graph = stream.capture(allocate::run);
+                    CudaGraphExec executable = graph.instantiate()) {
+                  executable.launch(stream);
+                  executable.launch(stream);
+                  stream.synchronize();
+                }
+              }))
           .containsExactly(1);
     }
   }

@@ -380,11 +380,12 @@ class PeerHandlesTest {
                 .withDevice("sim:devices=2,memory=80GiB")
                 .withDecorator(sim -> asked.over(new Exporting(sim))))) {
       Device second = two.device(1).core();
-      assertThat(asked.during(() -> {
-            handles.checkedPointer(second, POOL, pointer(0, POOL_BYTES));
-            handles.checkedPlain(second, plain(0, 1));
-            handles.checkedEvent(second, event(1));
-          }))
+      assertThat(
+              asked.during(() -> {
+                handles.checkedPointer(second, POOL, pointer(0, POOL_BYTES));
+                handles.checkedPlain(second, plain(0, 1));
+                handles.checkedEvent(second, event(1));
+              }))
           .containsExactly(1);
     }
   }

@@ -125,8 +125,7 @@ class SecondDeviceFailuresTest {
       script.fail("memCreate", CudaStatus.OUT_OF_MEMORY);
       assertThatThrownBy(() -> buffer.grow(24 * MIB))
           .isInstanceOfSatisfying(
-              OutOfDeviceMemoryException.class,
-              e -> assertThat(e.details().device()).isEqualTo(1));
+              OutOfDeviceMemoryException.class, e -> assertThat(e.details().device()).isEqualTo(1));
     }
     assertThat(script.notes()).isEmpty();
   }

@@ -128,8 +128,7 @@ class SecondDeviceSharingTest {
     try (DeviceMemoryResource resource = new DeviceMemoryResource(ours.device(), SHARED);
         Buffer buffer = resource.allocate(MIB, ours)) {
       DeviceMemoryResource mapped = mapped(importer.device(1), resource);
-      DeviceBuffer left =
-          mapped.importBuffer(buffer.descriptor(), importer.device(1).nullStream());
+      DeviceBuffer left = mapped.importBuffer(buffer.descriptor(), importer.device(1).nullStream());
       script.fail("memFreeAsync", CudaStatus.NOT_PERMITTED);
       script.note("memFree", call -> call.number("device") + " " + call.number("address"));
       assertThatThrownBy(importer::close).isInstanceOf(CudaException.class);

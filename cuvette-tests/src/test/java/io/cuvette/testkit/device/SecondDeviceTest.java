@@ -177,8 +177,7 @@ class SecondDeviceTest {
   }
 
   @CudaTest(devices = 2, peers = "all")
-  void peers_areAskedWhetherTheyHaveAccessToTheMemoryOfTheDevice(
-      Cuda cuda, ScriptedDriver driver) {
+  void peers_areAskedWhetherTheyHaveAccessToTheMemoryOfTheDevice(Cuda cuda, ScriptedDriver driver) {
     driver.note(
         "deviceCanAccessPeer", call -> call.number("device") + " to " + call.number("peer"));
     driver.note("memSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
