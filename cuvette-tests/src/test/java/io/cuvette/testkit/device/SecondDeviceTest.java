@@ -182,10 +182,12 @@ class SecondDeviceTest {
         "deviceCanAccessPeer", call -> call.number("device") + " to " + call.number("peer"));
     driver.note("memSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
     GrowableOptions options = GrowableOptions.ofMaxBytes(MIB).withPeers(cuda.devices());
-    try (GrowableBuffer growable = cuda.device(1).growable(options)) {
-      growable.grow(MIB);
+    for (CudaDevice device : cuda.devices()) {
+      try (GrowableBuffer growable = device.growable(options)) {
+        growable.grow(MIB);
+      }
     }
-    assertThat(driver.notes()).containsExactly("0 to 1", "[1, 0]");
+    assertThat(driver.notes()).containsExactly("1 to 0", "[0, 1]", "0 to 1", "[1, 0]");
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
