@@ -25,8 +25,10 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.NativeFunctionResource;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.Registration;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
@@ -38,6 +40,7 @@ import io.cuvette.testkit.support.NativeFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** What handles and callbacks of users say of one device, whichever is the first. */
@@ -182,5 +185,17 @@ class SecondDeviceHandlesTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("no pool that device 1");
     cuda.driver().pools().memPoolDestroy(pool);
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void hostMemory_isMadeAccessibleToEachDeviceThatHasNoAccess(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "memPoolGetAccess",
+        call ->
+            call.number("locationId") == 0 ? (Object) MemAccessFlags.READ_WRITE : call.proceed());
+    driver.note(
+        "memPoolSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
+    new PinnedMemoryResource(cuda).close();
+    assertThat(driver.notes()).containsExactly("[1]");
   }
 }
