@@ -86,8 +86,7 @@ class SecondDeviceHandlesTest {
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
     watch(driver);
     MemoryLocation place = MemoryLocation.device(stream.device());
-    try (ManagedBuffer buffer =
-        (ManagedBuffer) MemoryResource.managed().allocate(PAGE, stream)) {
+    try (ManagedBuffer buffer = (ManagedBuffer) MemoryResource.managed().allocate(PAGE, stream)) {
       buffer.prefetch(place, stream);
       buffer.advise(MemoryAdvice.SET_PREFERRED_LOCATION, place);
       buffer.advise(MemoryAdvice.SET_ACCESSED_BY, place);

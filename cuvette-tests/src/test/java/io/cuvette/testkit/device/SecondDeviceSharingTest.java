@@ -8,6 +8,8 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
@@ -15,15 +17,18 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.EventOptions;
+import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryResource;
 import io.cuvette.PageHandles;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.FirstDevice;
+import io.cuvette.testkit.support.TestKernels;
 import java.util.List;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -43,6 +48,7 @@ class SecondDeviceSharingTest {
     for (String name : List.of("deviceGetUuid", "deviceTotalMem", "memPoolGetAccess")) {
       script.note(name, _ -> null); // asked about all devices
     }
+    script.note("memPoolSetAccess", DriverCall::name); // that of its own device is for ever
     return importer;
   }
 
@@ -133,6 +139,29 @@ class SecondDeviceSharingTest {
       script.note("memFree", call -> call.number("device") + " " + call.number("address"));
       assertThatThrownBy(importer::close).isInstanceOf(CudaException.class);
       assertThat(script.notes()).contains("1 " + left.address());
+    }
+  }
+
+  @CudaTest(devices = 2, peers = "all")
+  void importOfAPool_isForKernelsOfTheDevicesThatThePoolGrantsAccess(
+      Subject subject, @OnDevice(1) CudaStream ours) {
+    Cuda importer = importer(subject);
+    CudaStream near = importer.device(1).nullStream();
+    CudaStream far = importer.device(0).nullStream();
+    LaunchConfig config = LaunchConfig.of(1, 32);
+    try (DeviceMemoryResource resource = new DeviceMemoryResource(ours.device(), SHARED);
+        Buffer buffer = resource.allocate(MIB, ours);
+        DeviceMemoryResource mapped = mapped(near.device(), resource);
+        CudaModule module = TestKernels.launches(importer);
+        DeviceBuffer imported = mapped.importBuffer(buffer.descriptor(), near)) {
+      CudaKernel kernel = module.kernel("scale");
+      assertThatThrownBy(() -> far.launch(kernel, config, imported, 2f, 32))
+          .hasMessageContaining("expected: memory that %s".formatted(far.device()));
+      boolean _ = mapped.peerAccessibleBy().add(far.device());
+      imported.fill((byte) 0, near);
+      near.synchronize();
+      far.launch(kernel, config, imported, 2f, 32);
+      far.synchronize();
     }
   }
 }
