@@ -165,10 +165,10 @@ record ManagedRange(Memory buffer) {
       return e;
     }
     String text =
-        buffer.block().isOfDriverPool()
-            ? "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
-                + " which it is"
-            : "not for this memory with this driver";
+        buffer.block().isPlain()
+            ? "not for this memory with this driver"
+            : "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
+                + " which it is";
     return e.explained(text);
   }
 

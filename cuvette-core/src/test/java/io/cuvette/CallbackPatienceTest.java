@@ -109,19 +109,20 @@ class CallbackPatienceTest {
   @Test
   void deviceThatFailsLongAfterACallbackWasAdded_failsItAllTheSame() throws Exception {
     cuda.close();
-    CountDownLatch asked = new CountDownLatch(1);
-    Cuda watched =
-        Cuda.open(CudaOptions.simulated().withDecorator(driver -> noting(driver, asked)));
-    CudaStream stream = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
-    CudaStream breaking = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CompletableFuture<Integer> asked = new CompletableFuture<>();
+    CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
+    Cuda watched = Cuda.open(two.withDecorator(driver -> noting(driver, asked)));
+    CudaDevice second = watched.device(1);
+    CudaStream stream = second.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream breaking = second.createStream(StreamOptions.NON_BLOCKING);
     CompletableFuture<Void> running = stream.addCallback(() -> await(never));
     CompletableFuture<Void> behind = stream.addCallback(() -> {});
-    await(asked); // when all was well
+    assertThat(asked.get(40, TimeUnit.SECONDS)).as("when all was well").isEqualTo(second.id());
     watched
         .driver()
         .streams()
         .launchHostFunc(
-            0,
+            second.id(),
             breaking.handle(),
             () -> {
               throw new IllegalStateException("breaks the device");
@@ -132,13 +133,13 @@ class CallbackPatienceTest {
     assertThatThrownBy(watched::close).isInstanceOf(CudaException.class);
   }
 
-  private static CudaDriver noting(CudaDriver driver, CountDownLatch asked) {
+  private static CudaDriver noting(CudaDriver driver, CompletableFuture<Integer> asked) {
     DeviceCalls devices =
         new ForwardingDevices(driver.devices()) {
           @Override
           public MemoryInfo memGetInfo(int device) {
             MemoryInfo info = super.memGetInfo(device);
-            asked.countDown();
+            asked.complete(device);
             return info;
           }
         };

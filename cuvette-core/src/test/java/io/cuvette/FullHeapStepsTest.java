@@ -57,16 +57,24 @@ class FullHeapStepsTest {
   /** A graph that leaves memory cannot be launched again. */
   @Test
   void memoryOfAGraphThatCannotBeMade_isFreedByTheGraph() {
-    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
-        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaGraph graph =
-            stream.capture(() ->
-                assertThatThrownBy(() -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
-                    .isInstanceOf(OutOfMemoryError.class));
-        CudaGraphExec executable = graph.instantiate()) {
-      executable.launch(stream);
-      executable.launch(stream);
-      stream.synchronize();
+    DevicesAsked asked = new DevicesAsked();
+    CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
+    try (Cuda cuda = Cuda.open(two.withDecorator(asked::over));
+        CudaStream stream = cuda.device(1).createStream(StreamOptions.NON_BLOCKING)) {
+      Runnable allocate =
+          () ->
+              assertThatThrownBy(() -> NodeBlock.allocate(new WithoutHeap(), 4096, stream.core()))
+                  .isInstanceOf(OutOfMemoryError.class);
+      assertThat(
+              asked.during(() -> {
+                try (CudaGraph graph = stream.capture(allocate::run);
+                    CudaGraphExec executable = graph.instantiate()) {
+                  executable.launch(stream);
+                  executable.launch(stream);
+                  stream.synchronize();
+                }
+              }))
+          .containsExactly(1);
     }
   }
 }

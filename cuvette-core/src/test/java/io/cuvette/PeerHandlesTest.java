@@ -370,4 +370,23 @@ class PeerHandlesTest {
     assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);
     assertThat(closed).hasValue(1);
   }
+
+  @Test
+  void lookingAtItsOwnHandles_isTheBusinessOfTheDeviceAlone() {
+    DevicesAsked asked = new DevicesAsked();
+    try (Cuda two =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDevice("sim:devices=2,memory=80GiB")
+                .withDecorator(sim -> asked.over(new Exporting(sim))))) {
+      Device second = two.device(1).core();
+      assertThat(
+              asked.during(() -> {
+                handles.checkedPointer(second, POOL, pointer(0, POOL_BYTES));
+                handles.checkedPlain(second, plain(0, 1));
+                handles.checkedEvent(second, event(1));
+              }))
+          .containsExactly(1);
+    }
+  }
 }

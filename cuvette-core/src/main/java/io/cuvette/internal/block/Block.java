@@ -180,8 +180,8 @@ public abstract class Block extends UsedMemory {
     }
   }
 
-  /** Whether it is of a pool of the driver. */
-  public boolean isOfDriverPool() {
+  /** Whether others reach it by peer access to its whole device; else they are granted access. */
+  public boolean isPlain() {
     return false;
   }
 

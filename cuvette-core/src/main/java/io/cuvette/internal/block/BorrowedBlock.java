@@ -42,6 +42,11 @@ public final class BorrowedBlock extends Block {
   }
 
   @Override
+  public boolean isPlain() {
+    return Addresses.poolOf(device, address) == 0;
+  }
+
+  @Override
   public int depth() {
     return BlockReports.FOREIGN;
   }

@@ -162,6 +162,11 @@ public final class PlainBlock extends Block {
   }
 
   @Override
+  public boolean isPlain() {
+    return by == By.DRIVER || Addresses.poolOf(device, address) == 0;
+  }
+
+  @Override
   public int depth() {
     return by != By.DRIVER ? BlockReports.FOREIGN : super.depth();
   }

@@ -18,7 +18,7 @@ final class DeviceAccess {
                   + " that grants it)")
               .formatted(buffer, buffer.on(), device, runs));
     }
-    if (!buffer.block().isOfDriverPool()
+    if (buffer.block().isPlain()
         && !device.session().peers().isEnabled(device.id(), buffer.on().id())) {
       throw new IllegalArgumentException(
           "%s of %s (expected: memory of %s, which runs %s, or CudaDevice.enablePeerAccess first)"

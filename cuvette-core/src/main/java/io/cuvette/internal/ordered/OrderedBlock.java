@@ -56,11 +56,6 @@ public final class OrderedBlock extends Block {
   }
 
   @Override
-  public boolean isOfDriverPool() {
-    return true;
-  }
-
-  @Override
   public int depth() {
     return 1;
   }

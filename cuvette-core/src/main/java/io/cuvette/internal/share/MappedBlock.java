@@ -83,6 +83,11 @@ public final class MappedBlock extends Block {
     return held.deniesAccess(device);
   }
 
+  @Override
+  public boolean isPlain() {
+    return pool == null;
+  }
+
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */
   @Override
   public BufferDescriptor descriptor(Memory part) {

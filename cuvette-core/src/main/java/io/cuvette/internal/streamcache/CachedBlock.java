@@ -86,6 +86,11 @@ public final class CachedBlock extends Block {
   }
 
   @Override
+  public boolean isPlain() {
+    return chunk.block().isPlain();
+  }
+
+  @Override
   public int depth() {
     return BlockReports.depthAbove(chunk);
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -14,38 +15,29 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.GrowableBuffer;
+import io.cuvette.GrowableOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.DriverProxy;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
 
 /** What is done on one device is asked of the driver for that device, whichever is the first. */
 class SecondDeviceTest {
-
-  /** Notes each call that is for the first device. */
-  static void watch(ScriptedDriver driver) {
-    DriverProxy.methods().stream()
-        .filter(SecondDeviceTest::hasDevice)
-        .map(Method::getName)
-        .forEach(name -> driver.note(name, call -> call.number("device") == 0 ? name : null));
-  }
-
-  private static boolean hasDevice(Method method) {
-    return Arrays.stream(method.getParameters())
-        .anyMatch(each -> each.getName().equals("device") && each.getType() == int.class);
-  }
 
   private static void use(Buffer buffer, CudaStream stream) {
     buffer.fill((byte) 1, stream);
@@ -71,7 +63,7 @@ class SecondDeviceTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void memoryOfEachKind_isTheBusinessOfItsDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    watch(driver);
+    FirstDevice.watch(driver);
     for (Kind kind : Kind.values()) {
       try (Scope _ = stream.use();
           Buffer buffer = kind.allocate(stream.device(), 3 * MIB)) {
@@ -92,7 +84,8 @@ class SecondDeviceTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void memoryOfEachPool_isTheBusinessOfItsDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    watch(driver);
+    FirstDevice.watch(driver);
+    driver.note("memPoolGetAccess", _ -> null); // a resource asks who has access
     try (Scope _ = stream.use();
         MemoryPool caching = new MemoryPool(cuda);
         ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
@@ -124,7 +117,7 @@ class SecondDeviceTest {
     try (MemoryPool caching = new MemoryPool(cuda);
         ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
         AsyncMemoryPool own = new AsyncMemoryPool(cuda)) {
-      watch(driver);
+      FirstDevice.watch(driver);
       for (MemoryResource pool :
           List.of(MemoryResource.direct(), MemoryResource.async(), caching, elastic, own)) {
         assertThatThrownBy(() -> pool.allocate(MIB, stream))
@@ -139,7 +132,7 @@ class SecondDeviceTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void pagesAndWhatOthersHave_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     try (Scope _ = stream.use();
         Arena arena = Arena.ofShared();
@@ -159,10 +152,48 @@ class SecondDeviceTest {
     assertThat(driver.takeNotes()).as("closed").isEmpty();
   }
 
+  @CudaTest(devices = 2, peers = "none")
+  void poolsThatAreNewOrOfOthers_areOfTheirDevice(Cuda cuda, ScriptedDriver driver) {
+    CudaStream stream = cuda.device(1).nullStream();
+    PoolProperties properties =
+        new PoolProperties(
+            MemAllocationType.PINNED, MemHandleType.NONE, MemLocationType.DEVICE, 1, 0);
+    long others = cuda.driver().pools().memPoolCreate(properties);
+    driver.note("memPoolGetAccess", call -> "access of " + call.number("locationId"));
+    driver.note(
+        "memPoolCreate",
+        call -> "pool of " + call.argument("properties", PoolProperties.class).locationId());
+    for (List<AsyncPoolChoice> choices :
+        List.of(
+            List.of(AsyncPoolChoice.ofDefault(), AsyncPoolChoice.ofHandle(others)),
+            List.of(AsyncPoolChoice.ofNew(0), AsyncPoolChoice.ofNew(0)))) {
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices)) {
+        pool.allocate(MIB, stream).close();
+        stream.synchronize();
+      }
+    }
+    assertThat(driver.notes()).startsWith("access of 1", "pool of 1");
+    cuda.driver().pools().memPoolDestroy(others);
+  }
+
+  @CudaTest(devices = 2, peers = "all")
+  void peers_areAskedWhetherTheyHaveAccessToTheMemoryOfTheDevice(Cuda cuda, ScriptedDriver driver) {
+    driver.note(
+        "deviceCanAccessPeer", call -> call.number("device") + " to " + call.number("peer"));
+    driver.note("memSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
+    GrowableOptions options = GrowableOptions.ofMaxBytes(MIB).withPeers(cuda.devices());
+    for (CudaDevice device : cuda.devices()) {
+      try (GrowableBuffer growable = device.growable(options)) {
+        growable.grow(MIB);
+      }
+    }
+    assertThat(driver.notes()).containsExactly("1 to 0", "[0, 1]", "0 to 1", "[1, 0]");
+  }
+
   @CudaTest(devices = 2, simulatedOnly = true)
   void streamsAndCallbacks_areTheBusinessOfTheirDeviceAlone(
       ScriptedDriver driver, @OnDevice(1) CudaStream first) {
-    watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = first.device();
     try (CudaStream stream = device.createStream();
         CudaEvent event = first.record()) {

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
@@ -14,17 +15,24 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
 import io.cuvette.Dim3;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.GraphCondition;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
 import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphNode;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.GrowableOptions;
 import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MatrixProducts;
+import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.MatrixProduct;
@@ -33,6 +41,7 @@ import io.cuvette.driver.MatrixType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -46,7 +55,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void kernels_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     try (CudaModule module = TestKernels.launches(cuda);
         Buffer buffer = cuda.allocate(BYTES, stream)) {
@@ -66,10 +75,48 @@ class SecondDeviceWorkTest {
     assertThat(driver.notes()).isEmpty();
   }
 
+  /** Access that is granted to memory itself needs no access to all of its device. */
+  @CudaTest(devices = 2, peers = "all")
+  void memoryWithPeers_isForKernelsOfThePeers(
+      Cuda cuda, CudaStream first, @OnDevice(1) CudaStream second) {
+    for (List<CudaStream> pair : List.of(List.of(first, second), List.of(second, first))) {
+      CudaStream near = pair.getFirst();
+      CudaStream far = pair.getLast();
+      CudaDevice peer = far.device();
+      GrowableOptions options = GrowableOptions.ofMaxBytes(BYTES);
+      try (CudaModule module = TestKernels.launches(cuda);
+          DeviceMemoryResource resource = new DeviceMemoryResource(near.device());
+          MemoryPool caching = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(resource));
+          ElasticMemoryPool elastic =
+              new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS.withPeers(peer));
+          GrowableBuffer alone = near.device().growable(options);
+          GrowableBuffer growable = near.device().growable(options.withPeers(List.of(peer)));
+          Buffer ofPool = caching.allocate(BYTES, near);
+          Buffer ofPages = elastic.allocate(BYTES, near);
+          Buffer adopted = near.device().adopt(ofPool.address(), BYTES, () -> {});
+          Buffer wrapped = near.device().wrap(ofPool.address(), BYTES, ofPool)) {
+        CudaKernel kernel = module.kernel("scale");
+        alone.grow(BYTES);
+        growable.grow(BYTES);
+        for (Buffer each : List.of(alone, ofPool, adopted, wrapped)) {
+          assertThatThrownBy(() -> far.launch(kernel, CONFIG, each, 2f, 32))
+              .hasMessageContaining("expected: memory that %s".formatted(peer));
+        }
+        boolean _ = resource.peerAccessibleBy().add(peer);
+        for (Buffer each : List.of(growable, ofPool, ofPages, adopted, wrapped)) {
+          each.fill((byte) 0, near);
+          near.synchronize();
+          far.launch(kernel, CONFIG, each, 2f, 32);
+          far.synchronize();
+        }
+      }
+    }
+  }
+
   @CudaTest(devices = 2, simulatedOnly = true)
   void productsOfMatrices_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     Operand packed = new Operand(false, 2, 4);
     MatrixProduct product = new MatrixProduct(MatrixType.FLOAT, 2, 2, 2, packed, packed, packed, 1);
     try (LibraryHandle handle = stream.device().useCublas(stream);
@@ -85,7 +132,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void capturedGraphs_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     MemorySegment host = Arena.ofAuto().allocate(BYTES);
     try (Buffer out = cuda.allocate(BYTES, stream);
@@ -125,7 +172,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void memoryOfGraphs_isTheBusinessOfItsDeviceAlone(
       ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     GraphMemoryResource resource = new GraphMemoryResource(stream.device());
     try (CudaGraph graph =
             stream.capture(() -> {
@@ -146,7 +193,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void definedGraphs_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CudaDevice device = stream.device();
     try (Buffer from = cuda.allocate(BYTES, stream);
         Buffer to = cuda.allocate(BYTES, stream);
@@ -186,7 +233,7 @@ class SecondDeviceWorkTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void copiesOfRowsAndBoxes_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
-    SecondDeviceTest.watch(driver);
+    FirstDevice.watch(driver);
     CopyBox box = CopyBox.of(100, 20).withSource(0, 200).withTarget(50, 300);
     try (Scope _ = stream.use();
         Arena arena = Arena.ofShared();

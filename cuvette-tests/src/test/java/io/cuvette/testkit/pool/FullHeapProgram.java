@@ -31,9 +31,9 @@ import java.util.regex.Pattern;
 
 /**
  * Allocates and closes with a heap that is full but for a number of small pieces, from none to
- * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. Run in a process of
- * its own, with a small heap; with an argument for a caching pool alone, for what grows as memory
- * comes back, or for each allocation of few steps.
+ * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. On the second device,
+ * to which all goes back. Run in a process of its own, with a small heap; with an argument for a
+ * caching pool alone, for what grows as memory comes back, or for each allocation of few steps.
  */
 final class FullHeapProgram {
   private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
@@ -67,14 +67,14 @@ final class FullHeapProgram {
   private static final int ROUNDS = 2_000;
 
   private final HeaplessDriver driver =
-      new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+      new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.parse("devices=2")));
   private final Cuda cuda =
       Cuda.open(
           CudaOptions.DEFAULTS
               .withDriver(driver)
               .withLeakLevel(LeakLevel.valueOf(System.getProperty("cuvette.leaks", "COUNT")))
               .withLeakListener(_ -> {}));
-  private final CudaDevice device = cuda.device(0);
+  private final CudaDevice device = cuda.device(1);
   private final CudaStream stream = device.createStream();
   private final CudaStream other = device.createStream();
   private final MemoryPool pool = new MemoryPool(cuda);
@@ -96,6 +96,7 @@ final class FullHeapProgram {
   private int failures;
 
   private FullHeapProgram() {
+    cuda.setCurrentDevice(device);
     elastic.allocate(BLOCK, stream).close(); // which reserves its addresses
     ranges = driver.liveRanges();
   }
@@ -252,6 +253,7 @@ final class FullHeapProgram {
     pinned.setLimit(MemoryLimit.ofBytes(8 * BLOCK));
     failEach("pool", () -> out.add(pool.allocate(BLOCK, stream)), close);
     failEach("pinned", () -> out.add(pinned.allocate(BLOCK)), close);
+    failEach("event", () -> device.createEvent().close(), () -> {});
     if (MOST_LEFT >= FULL_RUN) {
       failEach(
           "pool of the driver",

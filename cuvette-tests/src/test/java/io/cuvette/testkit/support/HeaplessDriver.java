@@ -24,7 +24,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Gives addresses for memory and handles for events, and counts them, without need of the Java
- * heap. Streams are done or busy as a test sets. Thread-safe.
+ * heap. Each must come back to its device. Streams are done or busy as a test sets. Thread-safe.
  */
 public final class HeaplessDriver extends ForwardingDriver {
   private static final int MOST = 1 << 8;
@@ -107,6 +107,15 @@ public final class HeaplessDriver extends ForwardingDriver {
     return put(all, next());
   }
 
+  /** With the device, the first or the second one, in the last bit. */
+  private long put(int device, long[] all, long given) {
+    return put(all, given | device) & ~1;
+  }
+
+  private long put(int device, long[] all) {
+    return put(device, all, next());
+  }
+
   private synchronized long next() {
     nextHandle += SPACING;
     return nextHandle;
@@ -124,7 +133,11 @@ public final class HeaplessDriver extends ForwardingDriver {
         return;
       }
     }
-    throw new AssertionError("given back twice");
+    throw new AssertionError("given back twice, or to another device");
+  }
+
+  private void remove(int device, long[] all, long given) {
+    remove(all, given | device);
   }
 
   private synchronized int removeAll(long[] all, long from, long to) {
@@ -148,9 +161,9 @@ public final class HeaplessDriver extends ForwardingDriver {
     return false;
   }
 
-  private synchronized MemorySegment segment() {
+  private synchronized MemorySegment segment(int device) {
     MemorySegment segment = segments[nextSegment++ % MOST];
-    put(memory, segment.address());
+    put(device, memory, segment.address());
     return segment;
   }
 
@@ -158,27 +171,27 @@ public final class HeaplessDriver extends ForwardingDriver {
       new ForwardingMemory(delegate().memory()) {
         @Override
         public long memAlloc(int device, long bytes) {
-          return put(memory);
+          return put(device, memory);
         }
 
         @Override
         public void memFree(int device, long address) {
-          remove(memory, address);
+          remove(device, memory, address);
         }
 
         @Override
         public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-          return segment();
+          return segment(device);
         }
 
         @Override
         public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-          return segment();
+          return segment(device);
         }
 
         @Override
         public void memFreeHost(int device, long address) {
-          remove(memory, address);
+          remove(device, memory, address);
         }
       };
 
@@ -191,17 +204,17 @@ public final class HeaplessDriver extends ForwardingDriver {
       new ForwardingOrdered(delegate().ordered()) {
         @Override
         public long memAllocAsync(int device, long bytes, long stream) {
-          return put(memory);
+          return put(device, memory);
         }
 
         @Override
         public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-          return put(memory);
+          return put(device, memory);
         }
 
         @Override
         public void memFreeAsync(int device, long address, long stream) {
-          remove(memory, address);
+          remove(device, memory, address);
         }
       };
 
@@ -302,12 +315,12 @@ public final class HeaplessDriver extends ForwardingDriver {
       new ForwardingEvents(delegate().events()) {
         @Override
         public long eventCreate(int device, int flags) {
-          return put(events);
+          return put(device, events);
         }
 
         @Override
         public void eventDestroy(int device, long event) {
-          remove(events, event);
+          remove(device, events, event);
         }
 
         @Override
