@@ -6,7 +6,6 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -111,25 +110,6 @@ public final class DriverProxy {
           "%s: '%s' (expected: a call of CudaDriver)".formatted(argument, name));
     }
     return name;
-  }
-
-  /**
-   * Checks that {@link CudaDriver} or its parts have methods of all these names, at least one, and
-   * returns each of them once.
-   */
-  static Set<String> requireNames(String argument, String... names) {
-    Objects.requireNonNull(argument, "argument");
-    Objects.requireNonNull(names, argument);
-    if (names.length == 0) {
-      throw new IllegalArgumentException(
-          argument + ": none (expected: at least one call of CudaDriver)");
-    }
-    Set<String> known = new HashSet<>();
-    for (int i = 0; i < names.length; i++) {
-      String element = "%s[%d]".formatted(argument, i);
-      known.add(requireName(element, Objects.requireNonNull(names[i], element)));
-    }
-    return Set.copyOf(known);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -31,15 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Faults {
   private static final Set<String> NEVER_FAIL =
-      Set.of(
-          "name",
-          "isSimulated",
-          "blockListener",
-          "close",
-          "hostView",
-          "toString",
-          "hashCode",
-          "equals");
+      Set.of("name", "isSimulated", "blockListener", "close", "hostView");
 
   private static final String LIBRARY = "io.cuvette";
   private static final String END_CAPTURE = "streamEndCapture";
@@ -190,21 +183,7 @@ public final class Faults {
    *     fail in this mode
    */
   public Faults only(String... methodNames) {
-    Set<String> names = requireFallible("methodNames", methodNames);
-    if (mode == FaultMode.AFTER_EFFECT) {
-      for (String name : names) {
-        if (DriverProxy.methods().stream().noneMatch(each -> isAfterEffect(name, each))) {
-          throw new IllegalArgumentException(
-              "methodNames: '%s' (expected, for AFTER_EFFECT: calls that give nothing back, or %s)"
-                  .formatted(name, END_CAPTURE));
-        }
-      }
-    }
-    return only(names::contains);
-  }
-
-  private static boolean isAfterEffect(String name, Method method) {
-    return method.getName().equals(name) && hasEffect(method);
+    return only(require("methodNames", mode, methodNames)::contains);
   }
 
   /**
@@ -217,14 +196,27 @@ public final class Faults {
    *     fail
    */
   public static Set<String> requireFallible(String argument, String... names) {
-    Set<String> known = DriverProxy.requireNames(argument, names);
-    for (String name : known) {
-      if (NEVER_FAIL.contains(name)) {
+    return require(argument, FaultMode.ONCE, names);
+  }
+
+  private static Set<String> require(String argument, FaultMode mode, String... names) {
+    Objects.requireNonNull(argument, "argument");
+    if (Objects.requireNonNull(names, argument).length == 0) {
+      throw new IllegalArgumentException(
+          argument + ": none (expected: at least one call of CudaDriver)");
+    }
+    for (int i = 0; i < names.length; i++) {
+      String element = "%s[%d]".formatted(argument, i);
+      String name = DriverProxy.requireName(element, Objects.requireNonNull(names[i], element));
+      if (DriverProxy.methods().stream()
+          .noneMatch(method -> method.getName().equals(name) && canFail(method, mode))) {
         throw new IllegalArgumentException(
-            "%s: '%s' (expected: calls that can fail)".formatted(argument, name));
+            "%s: '%s' (expected: a call that can fail%s)"
+                .formatted(
+                    element, name, mode == FaultMode.AFTER_EFFECT ? " after its effect" : ""));
       }
     }
-    return known;
+    return Set.copyOf(Arrays.asList(names));
   }
 
   /** {@return the driver whose calls are counted and fail; its name is {@code faults(NAME)}} */
@@ -296,8 +288,11 @@ public final class Faults {
   }
 
   private boolean isCounted(Method method) {
+    return canFail(method, mode) && counted.test(method.getName());
+  }
+
+  private static boolean canFail(Method method, FaultMode mode) {
     return !NEVER_FAIL.contains(method.getName())
-        && counted.test(method.getName())
         && (mode != FaultMode.AFTER_EFFECT || hasEffect(method));
   }
 

@@ -138,7 +138,7 @@ class FaultsTest {
     for (String name : List.of("close", "hostView", "blockListener")) {
       assertThatIllegalArgumentException()
           .isThrownBy(() -> faults.only("memAlloc", name))
-          .withMessage("methodNames: '%s' (expected: calls that can fail)", name);
+          .withMessage("methodNames[1]: '%s' (expected: a call that can fail)", name);
     }
   }
 
@@ -150,8 +150,7 @@ class FaultsTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> faults.only("memFree", "memAlloc"))
         .withMessage(
-            "methodNames: 'memAlloc' (expected, for AFTER_EFFECT: calls that give nothing back, or"
-                + " streamEndCapture)");
+            "methodNames[1]: 'memAlloc' (expected: a call that can fail after its effect)");
     assertThat(faults.only("memFree", "streamEndCapture").calls()).isZero();
   }
 

@@ -164,7 +164,7 @@ class FaultSweepTest {
           .withMessage("methodNames: none (expected: at least one call of CudaDriver)");
       assertThatIllegalArgumentException()
           .isThrownBy(() -> names.apply(new String[] {"memAlloc", "close"}))
-          .withMessage("methodNames: 'close' (expected: calls that can fail)");
+          .withMessage("methodNames[1]: 'close' (expected: a call that can fail)");
       assertThat(names.apply(new String[] {"memAlloc", "memAlloc"})).isSameAs(sweep);
     }
   }
