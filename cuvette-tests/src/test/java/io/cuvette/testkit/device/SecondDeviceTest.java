@@ -13,6 +13,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
+import io.cuvette.EventOptions;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -66,6 +67,17 @@ class SecondDeviceTest {
     buffer.slice(0, 64).copyFromAsync(buffer.slice(128, 64), stream).join();
     stream.synchronize();
     assertThat(buffer.device()).isEqualTo(stream.device());
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void descriptorOfAnEvent_isAskedOfItsDeviceAlone_andOnce(Cuda cuda, ScriptedDriver driver) {
+    watch(driver);
+    EventOptions options = EventOptions.ORDER_ONLY.withInterprocess(true);
+    try (CudaEvent event = cuda.device(1).createEvent(options)) {
+      assertThat(event.descriptor()).isEqualTo(event.descriptor());
+    }
+    assertThat(driver.takeNotes()).isEmpty();
+    assertThat(driver.count("ipcGetEventHandle")).isOne();
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
