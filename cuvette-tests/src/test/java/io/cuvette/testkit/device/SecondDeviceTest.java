@@ -70,6 +70,18 @@ class SecondDeviceTest {
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
+  void streamOfOthers_isAskedWhetherItBlocks_onItsDevice(Cuda cuda, ScriptedDriver driver) {
+    watch(driver);
+    long handle = cuda.driver().streams().streamCreateWithPriority(1, 1, 0);
+    try (CudaStream stream = cuda.device(1).wrapStream(handle, null)) {
+      assertThat(stream.isNonBlocking()).isTrue();
+      stream.synchronize();
+    }
+    cuda.driver().streams().streamDestroy(1, handle);
+    assertThat(driver.takeNotes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
   void descriptorOfAnEvent_isAskedOfItsDeviceAlone_andOnce(Cuda cuda, ScriptedDriver driver) {
     watch(driver);
     EventOptions options = EventOptions.ORDER_ONLY.withInterprocess(true);
