@@ -36,6 +36,23 @@ class ClosedIsForgottenTest {
     }
   }
 
+  /** Something that nothing but the pool knows. */
+  private static WeakReference<Object> closedPool(Cuda cuda) {
+    MemoryHook known = new MemoryHook() {};
+    MemoryPool pool = new MemoryPool(cuda);
+    Registration _ = pool.addHook(known);
+    pool.allocate(1).close();
+    pool.close();
+    return new WeakReference<>(known);
+  }
+
+  @Test
+  void closedPool_isNotKeptByItsCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      checkForgotten(closedPool(cuda));
+    }
+  }
+
   private static void checkForgotten(WeakReference<Object> closed) {
     for (int i = 0; i < 5 && !closed.refersTo(null); i++) {
       System.gc();
