@@ -20,8 +20,7 @@ class ClosedIsForgottenTest {
 
   private static WeakReference<Object> closedExecutable(CudaDevice device) {
     try (GraphDefinition definition = new GraphDefinition(device)) {
-      OpenGraphExec executable =
-          OpenGraphExec.of(definition.graph().core(), GraphOptions.DEFAULTS);
+      OpenGraphExec executable = OpenGraphExec.of(definition.graph().core(), GraphOptions.DEFAULTS);
       executable.close();
       return new WeakReference<>(executable.retained());
     }

@@ -40,8 +40,7 @@ class FailedImportTest extends OverFakeSharing {
             return call;
           };
       for (BufferDescriptor each :
-          List.of(
-              descriptor(1, 0, 64), descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64))) {
+          List.of(descriptor(1, 0, 64), descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64))) {
         assertThatThrownBy(() -> importBuffer(resource, each)).isInstanceOf(OutOfMemoryError.class);
         assertThat(driver.mappings()).isZero();
       }

@@ -80,7 +80,8 @@ class ImporterTest extends OverFakeSharing {
       assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 96, most - 95)))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage(
-              "descriptor: %d bytes at offset 96 (expected: inside the memory of a device, which has %d)",
+              "descriptor: %d bytes at offset 96 (expected: inside the memory of a device, which"
+                  + " has %d)",
               most - 95, most);
       assertThat(driver.imports).hasValue(0);
       assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 96, most - 96)))
@@ -181,8 +182,7 @@ class ImporterTest extends OverFakeSharing {
       List<Thread> threads = new ArrayList<>();
       for (int i = 0; i < 2; i++) {
         Thread thread =
-            Thread.ofPlatform()
-                .start(() -> made.add(resource.importBuffer(descriptor(1, 0, 64))));
+            Thread.ofPlatform().start(() -> made.add(resource.importBuffer(descriptor(1, 0, 64))));
         threads.add(thread);
         while (inside.get() == 0 || !isWaiting(thread)) {
           Thread.onSpinWait();

@@ -87,7 +87,9 @@ class HostViewsTest {
     views.register(memory, at(START, START + BYTES));
     views.register(other, at(START + 2 * BYTES, START + 3 * BYTES));
     for (MemorySegment part :
-        new MemorySegment[] {at(START, START + BYTES), at(START, START + 1), at(START + 63, START + 64)}) {
+        new MemorySegment[] {
+          at(START, START + BYTES), at(START, START + 1), at(START + 63, START + 64)
+        }) {
       assertThat(views.find(part)).isSameAs(memory);
       assertThat(views.isInPart(part)).isFalse();
       assertThat(views.addressOf(part)).isEqualTo(part.address());

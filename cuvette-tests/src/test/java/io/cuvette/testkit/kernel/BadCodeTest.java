@@ -103,8 +103,7 @@ class BadCodeTest {
     long library = cuda.driver().kernels().libraryLoadData(code);
     script.answer("libraryLoadData", _ -> library);
     try (CudaModule module = CudaModule.load(cuda, unknown)) {
-      assertThat(module)
-          .hasToString("module 0x%x of 7 bytes of code".formatted(library));
+      assertThat(module).hasToString("module 0x%x of 7 bytes of code".formatted(library));
       assertThat(module.kernel("doNothing").name()).isEqualTo("doNothing");
     }
   }

@@ -267,8 +267,7 @@ final class FullHeapProgram {
     failEach("module", () -> CudaModule.load(cuda, code).close(), () -> {});
     if (MOST_LEFT >= FULL_RUN) {
       byte[] unknown = {'?'};
-      failEach(
-          "module that may be none", () -> CudaModule.load(cuda, unknown).close(), () -> {});
+      failEach("module that may be none", () -> CudaModule.load(cuda, unknown).close(), () -> {});
       failEach(
           "pool of the driver",
           () -> new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS).close(),
