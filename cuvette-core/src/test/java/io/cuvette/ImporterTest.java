@@ -402,6 +402,8 @@ class ImporterTest extends OverFakeSharing {
   void slicesAndReexports_nameTheOriginalMemory() {
     try (DeviceMemoryResource resource = mapped();
         DeviceBuffer buffer = resource.importBuffer(descriptor(1, 1000, 500))) {
+      assertThat(EngineMemory.of(buffer).block().describe())
+          .isEqualTo("imported buffer of 500 bytes at 0x%x", buffer.address());
       BufferDescriptor again = buffer.slice(100, 50).descriptor();
       assertThat(again.kind()).isEqualTo(BufferDescriptor.Kind.DEVICE_POOL);
       assertThat(again.offset()).isEqualTo(1100);
