@@ -460,4 +460,18 @@ class DriverStreamTest {
       assertThat(uses).isBetween(1, 100);
     }
   }
+
+  /** Else its end would wait for a call that is over. */
+  @Test
+  void workOfTheNullStream_thatIsRefusedBesideACapture_doesNotHoldIt() {
+    CudaStream blocking = device.createStream();
+    CudaStream nullStream = device.nullStream();
+    Buffer buffer = cuda.allocate(512, nullStream);
+    blocking
+        .capture(() ->
+            assertThatThrownBy(() -> buffer.fill((byte) 1, nullStream))
+                .isInstanceOf(IllegalStateException.class))
+        .close();
+    assertThat(nullStream.state.ending().holds()).isZero();
+  }
 }

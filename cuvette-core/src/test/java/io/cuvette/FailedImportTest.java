@@ -7,6 +7,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.share.Importer;
 import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** Steps of an import that fail in their middle: after each test nothing is mapped or open. */
@@ -24,6 +26,49 @@ class FailedImportTest extends OverFakeSharing {
                   new WithoutHeap()))
           .isInstanceOf(OutOfMemoryError.class);
       assertThat(driver.mappings()).isZero();
+    }
+  }
+
+  @Test
+  void mappingWithoutHeapForItsPlace_isGivenBackToTheDriver() {
+    try (DeviceMemoryResource resource = mapped()) {
+      driver.during =
+          call -> {
+            if (call.equals("size")) {
+              throw new OutOfMemoryError("the test's");
+            }
+            return call;
+          };
+      for (BufferDescriptor each :
+          List.of(descriptor(1, 0, 64), descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64))) {
+        assertThatThrownBy(() -> importBuffer(resource, each)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(driver.mappings()).isZero();
+      }
+      driver.during = call -> call;
+      resource.importBuffer(descriptor(1, 0, 64)).close();
+    }
+  }
+
+  private DeviceBuffer importBuffer(DeviceMemoryResource resource, BufferDescriptor descriptor) {
+    return descriptor.kind() == BufferDescriptor.Kind.PLAIN
+        ? device.importBuffer(descriptor)
+        : resource.importBuffer(descriptor);
+  }
+
+  @Test
+  void mappingWhoseFreeIsDone_isForgotten() {
+    try (DeviceMemoryResource resource = mapped();
+        CudaStream stream = device.createStream()) {
+      CountDownLatch gate = gate(stream);
+      resource.importBuffer(descriptor(1, 0, 64), stream).close();
+      assertThat(cuda.engine().imports().size()).isEqualTo(1);
+      gate.countDown();
+      stream.synchronize();
+      device.synchronize();
+      resource.importBuffer(descriptor(2, 0, 64)).close(); // which looks for what is done
+      device.synchronize();
+      resource.importBuffer(descriptor(2, 0, 64)).close();
+      assertThat(cuda.engine().imports().size()).isLessThanOrEqualTo(1);
     }
   }
 

@@ -7,6 +7,7 @@ import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
@@ -62,6 +63,9 @@ final class FakeSharing extends ForwardingDriver {
 
   /** The device that pools and their memory are of. */
   volatile int poolDevice;
+
+  /** How much larger the driver says that allocations are; a peer's last handle decides. */
+  volatile long growth;
 
   /** Whether the next import of memory that is mapped already maps it at one more address. */
   volatile boolean mapsAgain;
@@ -209,7 +213,11 @@ final class FakeSharing extends ForwardingDriver {
         @Override
         public long pointerGetAttribute(int device, int attribute, long address) {
           fail("pointerGetAttribute " + attribute);
-          return super.pointerGetAttribute(device, attribute, address);
+          if (attribute != PointerAttribute.RANGE_SIZE) {
+            return super.pointerGetAttribute(device, attribute, address);
+          }
+          during.apply("size");
+          return super.pointerGetAttribute(device, attribute, address) + growth;
         }
       };
 

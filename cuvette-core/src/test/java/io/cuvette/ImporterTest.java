@@ -6,14 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.PointerAttribute;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** Imported memory over a driver that counts its mappings wrongly, as real ones do. */
@@ -71,6 +74,55 @@ class ImporterTest extends OverFakeSharing {
   }
 
   @Test
+  void claimThatNoDeviceHas_isRefusedBeforeTheDriver_andOneThatADeviceCouldHaveAfterIt() {
+    long most = device.totalBytes();
+    try (DeviceMemoryResource resource = mapped()) {
+      assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 96, most - 95)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "descriptor: %d bytes at offset 96 (expected: inside the memory of a device, which"
+                  + " has %d)",
+              most - 95, most);
+      assertThat(driver.imports).hasValue(0);
+      assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 96, most - 96)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "descriptor: %d bytes at offset 96 (expected: inside the allocation, which has 4096)",
+              most - 96);
+      assertThat(driver.imports).hasValue(1);
+    }
+  }
+
+  /** Else the last handle of a peer would decide over what the first one mapped. */
+  @Test
+  void claim_isHeldAgainstTheSizeAsItWasMapped_andAsItIs() {
+    try (DeviceMemoryResource resource = mapped();
+        DeviceBuffer first = resource.importBuffer(descriptor(1, 0, 4096))) {
+      for (long growth : new long[] {1, -1}) {
+        driver.growth = growth;
+        assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 0, 4096 + (growth + 1) / 2)))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("inside the allocation");
+      }
+      driver.growth = 0;
+      first.fill((byte) 1);
+    }
+  }
+
+  @Test
+  void claim_isHeldAgainstTheSize_alsoIfThatWasNotReportedAsItWasMapped() {
+    try (DeviceMemoryResource resource = mapped()) {
+      String call = "pointerGetAttribute " + PointerAttribute.RANGE_SIZE;
+      driver.failing.put(call, CudaStatus.NOT_SUPPORTED);
+      resource.importBuffer(descriptor(1, 0, 4096)).close();
+      driver.failing.put(call, CudaStatus.NOT_SUPPORTED);
+      assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 0, 4097)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("which has 4096");
+    }
+  }
+
+  @Test
   void descriptorOfAnotherPool_isTheDriversInvalidValueWithAReason() {
     try (DeviceMemoryResource resource = mapped()) {
       assertThatThrownBy(() -> resource.importBuffer(descriptor(0, 0, 1)))
@@ -111,6 +163,46 @@ class ImporterTest extends OverFakeSharing {
       assertThat(driver.imports).hasValue(5);
       assertThat(driver.frees).hasValue(5);
     }
+  }
+
+  @Test
+  void importDuringTheFirst_waitsForIt_andIsMappedOnce() throws Exception {
+    CountDownLatch goOn = new CountDownLatch(1);
+    AtomicInteger inside = new AtomicInteger();
+    driver.during =
+        call -> {
+          if (call.equals("import")) {
+            inside.incrementAndGet();
+            await(goOn);
+          }
+          return call;
+        };
+    try (DeviceMemoryResource resource = mapped()) {
+      List<DeviceBuffer> made = new CopyOnWriteArrayList<>();
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        Thread thread =
+            Thread.ofPlatform().start(() -> made.add(resource.importBuffer(descriptor(1, 0, 64))));
+        threads.add(thread);
+        while (inside.get() == 0 || !isWaiting(thread)) {
+          Thread.onSpinWait();
+        }
+      }
+      assertThat(inside).hasValue(1);
+      goOn.countDown();
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertThat(made).hasSize(2);
+      assertThat(made.getFirst().address()).isEqualTo(made.getLast().address());
+      assertThat(driver.imports).hasValue(1);
+      made.forEach(DeviceBuffer::close);
+    }
+  }
+
+  private static boolean isWaiting(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TIMED_WAITING;
   }
 
   /** The importer that comes while the last one is closing waits, and gets a mapping of its own. */
@@ -310,6 +402,8 @@ class ImporterTest extends OverFakeSharing {
   void slicesAndReexports_nameTheOriginalMemory() {
     try (DeviceMemoryResource resource = mapped();
         DeviceBuffer buffer = resource.importBuffer(descriptor(1, 1000, 500))) {
+      assertThat(EngineMemory.of(buffer).block().describe())
+          .isEqualTo("imported buffer of 500 bytes at 0x%x", buffer.address());
       BufferDescriptor again = buffer.slice(100, 50).descriptor();
       assertThat(again.kind()).isEqualTo(BufferDescriptor.Kind.DEVICE_POOL);
       assertThat(again.offset()).isEqualTo(1100);

@@ -151,6 +151,41 @@ class OrderingCostTest extends OrderingFixture {
     List.of(kept, again, next).forEach(Buffer::close);
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void memoryOfAStreamThatWasFoundDone_orWaitedFor_isFreeWithoutAQuestion(Kind kind) {
+    MemoryResource pool = pool(kind);
+    List<Runnable> ways = List.of(() -> assertThat(other.isDone()).isTrue(), other::synchronize);
+    for (Runnable way : ways) {
+      Buffer buffer = pool.allocate(BYTES, home);
+      buffer.fill((byte) 1, other);
+      way.run();
+      calls.reset();
+      buffer.close();
+      assertThat(stats(pool).pendingBytes()).isZero();
+      assertThat(calls.queries).hasValue(0);
+      assertThat(calls.records).hasValue(0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void eventThatIsRecordedAgain_tellsAsMuchAsTheFirstTime(Kind kind) {
+    MemoryResource pool = pool(kind);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      for (int i = 0; i < 3; i++) {
+        Buffer buffer = pool.allocate(BYTES, home);
+        buffer.fill((byte) 1, other);
+        event.record(other);
+        home.waitFor(event);
+        buffer.close();
+        assertThat(stats(pool).pendingBytes()).as("record %d", i).isZero();
+      }
+    }
+    assertThat(calls.queries).hasValue(0);
+  }
+
   /** What a mark of one stream tells nothing of, another one records next. */
   @ParameterizedTest
   @EnumSource

@@ -359,6 +359,18 @@ class OrderingTrustTest extends OrderingFixture {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void streamThatIsFoundBusy_tellsOfNothing(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    assertThat(other.isDone()).isFalse();
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
   /** What was queued before and after the record, as the wait comes later. */
   @ParameterizedTest
   @EnumSource

@@ -362,6 +362,12 @@ class PendingFreesTest {
 
   @Test
   void clear_forgetsAll_andCountsNothing() {
+    driver.begin(home);
+    pending.free(used(), null);
+    checkPending(1);
+    pending.clear();
+    checkPending(0);
+    driver.finish(home);
     pending.free(used(one), home.state);
     driver.failAfter(0, new OutOfMemoryError("none left"));
     pending.free(used(one), home.state);

@@ -157,6 +157,15 @@ class ReclaimTest {
     assertThat(found).hasValue(looks);
   }
 
+  @Test
+  void collectionThatAThreadBegan_hasEnded_whenItGoesOn() {
+    Collector.PROCESS.helped(); // no rest
+    long before = Collector.PROCESS.begun();
+    Collector.PROCESS.collectOrJoin();
+    assertThat(Collector.PROCESS.begun()).isEqualTo(before + 1);
+    assertThat(Collector.PROCESS.hasEndedSince(before)).isTrue();
+  }
+
   /** The collection is waited for, which an interrupt ends; here it comes before that. */
   @Test
   void interruptOfTheCollectingThread_staysWithIt() {

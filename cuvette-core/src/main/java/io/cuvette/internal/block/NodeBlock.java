@@ -3,7 +3,6 @@ package io.cuvette.internal.block;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
@@ -73,8 +72,7 @@ public final class NodeBlock extends Block {
       return buffer;
     } catch (OutOfMemoryError e) {
       CudaDriver driver = stream.state.session.driver();
-      Failures.closeAfter(
-          e, () -> driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle));
+      driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle);
       throw e;
     }
   }

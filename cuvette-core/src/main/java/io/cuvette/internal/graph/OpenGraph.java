@@ -1,6 +1,5 @@
 package io.cuvette.internal.graph;
 
-import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
@@ -71,7 +70,7 @@ public final class OpenGraph extends GraphObject {
       graph.listed();
       return graph;
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, () -> device.session().driver().graphs().graphDestroy(handle));
+      device.session().driver().graphs().graphDestroy(handle);
       throw e;
     }
   }

@@ -200,8 +200,7 @@ public final class OpenGraphExec extends GraphObject {
       }
       return executable;
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(
-          e, () -> graph.device.session().driver().graphs().graphExecDestroy(handle));
+      graph.device.session().driver().graphs().graphExecDestroy(handle);
       throw e;
     }
   }

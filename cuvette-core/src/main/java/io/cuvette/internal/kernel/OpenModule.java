@@ -74,11 +74,20 @@ public final class OpenModule {
     }
     try {
       CodeFailures.checkSome(image, driver, library);
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.libraryUnload(library));
+    } catch (RuntimeException | OutOfMemoryError e) {
+      unloadAfter(e, driver, library);
       throw e;
     }
     return library;
+  }
+
+  /** Without need for Java heap. */
+  private static void unloadAfter(Throwable failure, KernelCalls driver, long library) {
+    try {
+      driver.libraryUnload(library);
+    } catch (RuntimeException e) {
+      Failures.joined(failure, e);
+    }
   }
 
   /** The driver gets the library back if there is no Java heap for it. */
@@ -89,7 +98,7 @@ public final class OpenModule {
       module.ending.listed();
       return module;
     } catch (OutOfMemoryError e) {
-      modules.session.driver().kernels().libraryUnload(library);
+      unloadAfter(e, modules.session.driver().kernels(), library);
       throw e;
     }
   }

@@ -37,9 +37,9 @@ public final class HostViews<M extends Ending> {
   private HostViews() {}
 
   private record Registered<M>(M of, MemorySegment segment) {
+    /** For a segment that ends behind where this begins. */
     boolean overlaps(MemorySegment other) {
-      return other.address() < segment.address() + segment.byteSize()
-          && segment.address() < other.address() + other.byteSize();
+      return other.address() < segment.address() + segment.byteSize();
     }
 
     boolean hasAll(MemorySegment other) {

@@ -49,6 +49,17 @@ class CapTest {
   }
 
   @Test
+  void memoryIsLeftApart_asLongAsItIsHalfOfThePeakWithTheBlock_toTheByte() {
+    gatherOften(1_000);
+    long block = 64 * MIB;
+    long peak = GIB + block;
+    hold(peak + peak / 1000 * 500 - block);
+    assertThat(leavesApart(block)).isTrue();
+    hold(1);
+    assertThat(leavesApart(block)).isFalse();
+  }
+
+  @Test
   void memoryIsNotLeftApart_whereTheLimitIsNear() {
     gatherOften(1_000);
     hold(GIB);

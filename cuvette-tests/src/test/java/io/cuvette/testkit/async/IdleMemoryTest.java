@@ -11,6 +11,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -30,6 +31,20 @@ class IdleMemoryTest {
 
   private static DeviceMemoryResource newResource(Cuda cuda) {
     return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  /** Nothing is ordered behind its work afterwards. */
+  @CudaTest
+  void idleMemoryOfAStreamThatIsClosed_isFreedInItsOrder(
+      Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    long handle = stream.handle();
+    pool.allocate(4096, stream).close();
+    driver.note("memFreeAsync", call -> "free in 0x%x".formatted(call.number("stream")));
+    driver.note("streamDestroy");
+    stream.close();
+    assertThat(driver.takeNotes())
+        .containsExactly("free in 0x%x".formatted(handle), "streamDestroy");
   }
 
   @CudaTest

@@ -11,6 +11,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.GraphDefinition;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
@@ -214,6 +215,7 @@ class CapturedKindsTest {
         new ScriptedDriver().fail("userObjectCreate", CudaStatus.NOT_SUPPORTED).over(driver);
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(silent));
         MemoryPool pool = new MemoryPool(cuda);
+        GraphDefinition child = new GraphDefinition(cuda.device(0));
         CudaStream stream = stream(cuda)) {
       Buffer other = pool.allocate(BYTES, stream);
       Buffer used = pool.allocate(BYTES, stream);
@@ -229,6 +231,9 @@ class CapturedKindsTest {
                     .isInstanceOf(IllegalStateException.class);
                 assertThatThrownBy(() -> other.fill((byte) 1, stream))
                     .isInstanceOf(IllegalStateException.class);
+                assertThatThrownBy(() -> stream.captureChild(child.graph()))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageStartingWith("captureChild: ");
                 used.close();
               });
       graph.close();

@@ -17,6 +17,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Capture;
+import io.cuvette.testkit.support.Graph;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
@@ -27,6 +28,7 @@ import org.assertj.core.api.SoftAssertions;
 /** Whatever is asked about a stream that is capturing, its capture goes on. */
 class CapturingStreamTest {
   private static final int RELAXED = 2;
+  private static final int DISABLE_TIMING = 2;
   private static final int BYTES = 4096;
 
   /** What can be asked of a stream, or be done with it; it may be refused. */
@@ -144,6 +146,44 @@ class CapturingStreamTest {
       assertThat(other.isClosed()).isTrue();
     }
     driver.streams().streamDestroy(0, handle);
+  }
+
+  @CudaTest
+  void questionWhetherItIsDone_isRefused_asAWaitIs(@NonBlocking CudaStream stream) {
+    Capture.of(
+        stream,
+        () -> {
+          assertThatThrownBy(stream::isDone)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("isDone: ")
+              .hasMessageContaining("is capturing a graph");
+          assertThatThrownBy(stream::synchronize)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("synchronize: ");
+        });
+  }
+
+  /** The capture of others, which the library knows nothing of before. */
+  @CudaTest
+  void streamThatWaitsForAnEventOfACapture_keepsForItsGraphWhatItUsesFromThenOn(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    CudaDriver driver = cuda.driver();
+    long theirs = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long event = driver.events().eventCreate(0, DISABLE_TIMING);
+    Buffer used = pool.allocate(BYTES, stream);
+    stream.synchronize();
+    driver.captures().streamBeginCapture(0, theirs, RELAXED);
+    driver.events().eventRecord(0, event, theirs);
+    stream.waitFor(event);
+    used.fill((byte) 1, stream);
+    used.close();
+    assertThat(pool.stats().pendingBytes()).isEqualTo(BYTES);
+    driver.events().eventRecord(0, event, stream.handle());
+    driver.streams().streamWaitEvent(0, theirs, event);
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, theirs));
+    driver.events().eventDestroy(0, event);
+    driver.streams().streamDestroy(0, theirs);
+    Graph.awaitGone(pool, stream);
   }
 
   /** A copy that is refused only by its wait would be in the graph. */

@@ -14,6 +14,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
+import io.cuvette.EventOptions;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.GrowableOptions;
 import io.cuvette.MemoryPool;
@@ -58,6 +59,29 @@ class SecondDeviceTest {
     buffer.slice(0, 64).copyFromAsync(buffer.slice(128, 64), stream).join();
     stream.synchronize();
     assertThat(buffer.device()).isEqualTo(stream.device());
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void streamOfOthers_isAskedWhetherItBlocks_onItsDevice(Cuda cuda, ScriptedDriver driver) {
+    FirstDevice.watch(driver);
+    long handle = cuda.driver().streams().streamCreateWithPriority(1, 1, 0);
+    try (CudaStream stream = cuda.device(1).wrapStream(handle, null)) {
+      assertThat(stream.isNonBlocking()).isTrue();
+      stream.synchronize();
+    }
+    cuda.driver().streams().streamDestroy(1, handle);
+    assertThat(driver.takeNotes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void descriptorOfAnEvent_isAskedOfItsDeviceAlone_andOnce(Cuda cuda, ScriptedDriver driver) {
+    FirstDevice.watch(driver);
+    EventOptions options = EventOptions.ORDER_ONLY.withInterprocess(true);
+    try (CudaEvent event = cuda.device(1).createEvent(options)) {
+      assertThat(event.descriptor()).isEqualTo(event.descriptor());
+    }
+    assertThat(driver.takeNotes()).isEmpty();
+    assertThat(driver.count("ipcGetEventHandle")).isOne();
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)

@@ -14,6 +14,7 @@ import io.cuvette.PinnedMemoryPool;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
@@ -87,6 +88,31 @@ class FailedLaunchTest {
       assertThat(Bytes.areAll(result, 5)).isTrue();
     }
     awaitNothingPending(cuda, pool, pinned, stream);
+  }
+
+  /** The later launch is behind those before the one that failed, whatever comes there next. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfALaunchAfterOneThatFailed_isLetGoOf_onceThatIsDone(
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    Buffer used = pool.allocate(BYTES, other);
+    Gate gate;
+    try (CudaGraph graph = other.capture(() -> used.fill((byte) 1, other));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      driver.fail("graphLaunch", CudaStatus.OUT_OF_MEMORY, 1);
+      assertThatThrownBy(() -> executable.launch(other)).isInstanceOf(CudaException.class);
+      executable.launch(other);
+      gate = Gate.on(stream);
+    }
+    try (gate) {
+      used.close();
+      other.synchronize();
+      Graph.awaitGone(pool, other);
+    }
+    stream.synchronize();
   }
 
   private static void awaitNothingPending(

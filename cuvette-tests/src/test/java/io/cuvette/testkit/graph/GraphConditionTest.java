@@ -235,6 +235,24 @@ class GraphConditionTest {
     Graph.awaitGone(pool, stream);
   }
 
+  /** Also what the nodes of its bodies changed to. */
+  @CudaTest
+  void nodeThatIsRemoved_letsGoOfTheMemoryOfItsBodies(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Bench bench = new Bench(cuda, pool, stream)) {
+      GraphDefinition graph = bench.definition;
+      GraphNode choice = graph.root().ifThen(graph.createCondition());
+      GraphNode fill = choice.bodies().getFirst().root().fillInts(bench.number, 1);
+      Buffer used = pool.allocate(Integer.BYTES, stream);
+      fill.update().fillInts(used, 1);
+      used.close();
+      assertThat(pool.stats().pendingBytes()).isPositive();
+      choice.remove();
+      assertThat(pool.stats().pendingBytes()).isZero();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
   private static void refused(Runnable call, String text) {
     assertThatIllegalArgumentException().isThrownBy(call::run).withMessageContaining(text);
   }

@@ -392,7 +392,8 @@ class GraphDefinitionTest {
       refused(() -> definition.after(theirs).empty(), "expected: a node of graph");
       refused(() -> definition.after(fill, fill), "expected: each once");
       refused(() -> definition.root().copy(small, a), "expected: at most the 2048");
-      refused(() -> definition.root().copy(a, a), "overlap");
+      refused(
+          () -> definition.root().copy(a, a), "source: %s and target %s overlap".formatted(a, a));
       refused(() -> definition.root().allocate(0), "bytes: 0 (expected: > 0)");
       refused(() -> fill.update().copy(a, small), "is of type MEMSET and cannot become MEMCPY");
       refused(() -> fill.update().callback(() -> {}), "cannot become HOST");

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaModule;
@@ -14,6 +15,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
+import io.cuvette.GraphNode;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
@@ -26,6 +28,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What graphs keep of what they use, when calls fail too, and what they refuse. */
 class GraphUsesTest {
@@ -220,6 +223,50 @@ class GraphUsesTest {
       refused(() -> executable.launch(there), "expected: a stream of device 0");
       refused(() -> executable.upload(there), "expected: a stream of device 0");
     }
+  }
+
+  /** Where it is recorded is known to the driver alone then. */
+  @CudaTest(simulatedOnly = true)
+  void eventThatAGraphRecords_isNotTakenForWorkOfTheStreamThatRecordedItBefore(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (CudaEvent event = stream.record();
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode _ = definition.root().record(event);
+      stream.synchronize();
+      long handle = event.handle();
+      AtomicBoolean asked = new AtomicBoolean();
+      driver.answer(
+          "eventQuery",
+          call ->
+              call.number("event") == handle && asked.compareAndSet(false, true)
+                  ? false
+                  : call.proceed());
+      stream.addCallback(event::synchronize).join();
+      assertThat(asked).isTrue();
+      driver.unscript("eventQuery");
+    }
+  }
+
+  /** What changes before have left behind launches comes back in the same way. */
+  @CudaTest
+  void changeOfAnExecutableThatWasChangedAfterALaunch_triesAgainWhatCouldNotBeFreed(
+      Cuda cuda, ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    CudaModule module = TestKernels.launches(cuda);
+    try (Buffer buffer = pool.allocate(BYTES, stream);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode fill = definition.root().fill(buffer, (byte) 1);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        fill.updateIn(executable).fill(buffer, (byte) 3);
+        executable.launch(stream);
+        fill.updateIn(executable).fill(buffer, (byte) 4);
+        driver.fail("libraryUnload", CudaStatus.INVALID_VALUE, 1);
+        assertThatThrownBy(module::close).isInstanceOf(CudaException.class);
+        long before = driver.count("libraryUnload");
+        fill.updateIn(executable).fill(buffer, (byte) 2);
+        assertThat(driver.count("libraryUnload")).isEqualTo(before + 1);
+      }
+    }
+    Graph.awaitGone(pool, stream);
   }
 
   private static void refused(Runnable call, String text) {

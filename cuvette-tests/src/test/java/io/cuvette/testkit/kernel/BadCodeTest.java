@@ -80,6 +80,46 @@ class BadCodeTest {
   }
 
   @CudaTest
+  void versionOfTheDriver_isToldAsCudaWritesIt(Cuda cuda, ScriptedDriver script) {
+    script.answer("driverGetVersion", _ -> 12_080);
+    script.fail("libraryLoadData", CudaStatus.UNSUPPORTED_PTX_VERSION, 1);
+    assertThatThrownBy(() -> TestKernels.launches(cuda))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("the driver, which has CUDA 12.8 (expected");
+  }
+
+  /** What it is cannot be told here, and the driver may know more. */
+  @CudaTest
+  void codeThatIsNotKnown_andThatTheDriverTakes_isRefused_ifItHasNoKernels(
+      Cuda cuda, ScriptedDriver script) {
+    byte[] unknown = "no code".getBytes(StandardCharsets.US_ASCII);
+    byte[] code = TestKernels.code("launches.ptx");
+    script.answer("libraryGetKernelCount", _ -> 0);
+    checkUnloaded(cuda, script, unknown, code);
+    script.unscript("libraryGetKernelCount");
+    script.fail("libraryGetKernelCount", CudaStatus.INVALID_IMAGE, 1);
+    checkUnloaded(cuda, script, unknown, code);
+    script.fail("libraryGetKernelCount", CudaStatus.CALL_REQUIRES_NEWER_DRIVER, 1);
+    long library = cuda.driver().kernels().libraryLoadData(code);
+    script.answer("libraryLoadData", _ -> library);
+    try (CudaModule module = CudaModule.load(cuda, unknown)) {
+      assertThat(module).hasToString("module 0x%x of 7 bytes of code".formatted(library));
+      assertThat(module.kernel("doNothing").name()).isEqualTo("doNothing");
+    }
+  }
+
+  private static void checkUnloaded(Cuda cuda, ScriptedDriver script, byte[] unknown, byte[] code) {
+    long library = cuda.driver().kernels().libraryLoadData(code);
+    script.answer("libraryLoadData", _ -> library);
+    long before = script.count("libraryUnload");
+    assertThatThrownBy(() -> CudaModule.load(cuda, unknown))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("7 bytes that begin with [6e 6f 20 63 6f 64 65]");
+    assertThat(script.count("libraryUnload")).isEqualTo(before + 1);
+    script.unscript("libraryLoadData");
+  }
+
+  @CudaTest
   void ptxThatDoesNotCompile_isExplained(Cuda cuda) {
     byte[] wrong =
         ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .what p) {}\n"

@@ -18,12 +18,15 @@ import io.cuvette.LaunchConfig;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -322,10 +325,7 @@ class LaunchEdgesTest {
     }
   }
 
-  /** As drivers before CUDA 12.4, which do not tell the parameters. */
-  @CudaTest
-  void parametersThatAreNotKnown_areTakenFromTheArguments(
-      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+  private static void hideParameters(ScriptedDriver script) {
     script.answer(
         "kernelGetParamInfo",
         _ -> {
@@ -334,6 +334,39 @@ class LaunchEdgesTest {
               "cuGetProcAddress(symbol=cuKernelGetParamInfo, version=12040)",
               "not there");
         });
+  }
+
+  /** Each is where C would have it in a structure of them. */
+  @CudaTest(simulatedOnly = true)
+  void argumentsOfParametersThatAreNotKnown_lieOneAfterTheOther_asTheyAreAligned(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    hideParameters(script);
+    List<KernelParameter> places = new ArrayList<>();
+    script.answer(
+        "launchKernel",
+        call -> {
+          places.addAll(call.argument("parameters", LaunchParameters.class).places());
+          return null;
+        });
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      stream.launch(module.kernel("addValues"), ONE, (byte) 1, (short) 2, 3, 4.0, pair(), true, 5L);
+    }
+    assertThat(places)
+        .containsExactly(
+            new KernelParameter(0, 1),
+            new KernelParameter(2, 2),
+            new KernelParameter(4, 4),
+            new KernelParameter(8, 8),
+            new KernelParameter(16, 16),
+            new KernelParameter(32, 1),
+            new KernelParameter(40, 8));
+  }
+
+  /** As drivers before CUDA 12.4, which do not tell the parameters. */
+  @CudaTest
+  void parametersThatAreNotKnown_areTakenFromTheArguments(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    hideParameters(script);
     try (CudaModule module = TestKernels.launches(cuda);
         PinnedBuffer out = cuda.allocatePinned(Long.BYTES)) {
       CudaKernel values = module.kernel("addValues");

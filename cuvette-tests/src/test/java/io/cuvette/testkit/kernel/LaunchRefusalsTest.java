@@ -10,6 +10,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
 import io.cuvette.Dim3;
 import io.cuvette.KernelArguments;
 import io.cuvette.LaunchConfig;
@@ -332,6 +333,22 @@ class LaunchRefusalsTest {
       Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream other) {
     checkAccess(cuda, stream, other);
     checkAccess(cuda, other, stream);
+  }
+
+  @CudaTest(devices = 2)
+  void memoryOfAPoolOfTheDriver_thatGrantsNoAccess_isNamed(
+      Cuda cuda,
+      @OnDevice(1) DeviceMemoryResource resource,
+      @OnDevice(1) CudaStream other,
+      CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = resource.allocate(64, other)) {
+      CudaKernel scale = module.kernel("scale");
+      refused(
+          () -> stream.launch(scale, SMALL, data, 2f, 16),
+          "%s of %s (expected: memory that %s, which runs kernel scale, has access to: its own"
+              .formatted(data, other.device(), stream.device()));
+    }
   }
 
   /** Memory of the other stream's device, before and after its peer may use it. */

@@ -6,11 +6,14 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.ElasticMemoryPool;
+import io.cuvette.GraphDefinition;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
@@ -19,6 +22,7 @@ import io.cuvette.PinnedMemoryPool;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.support.HeaplessDriver;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -86,6 +90,7 @@ final class FullHeapProgram {
   private final int ranges;
   private final int events = driver.liveEvents();
   private final int pools = driver.livePools();
+  private int graphs;
   private final List<Buffer> some = new ArrayList<>(SIZES);
   private final List<Buffer> kept = new ArrayList<>(SIZES);
   private final List<byte[]> heap = new ArrayList<>(1 << 16);
@@ -116,7 +121,7 @@ final class FullHeapProgram {
   private void close() {
     cuda.close();
     int left = driver.liveEvents() + driver.livePools() + driver.liveRanges() + driver.liveMemory();
-    if (left + driver.livePieces() != 0) {
+    if (left + driver.livePieces() + driver.liveGraphs() + driver.liveLibraries() != 0) {
       throw new AssertionError("something is left behind the Cuda");
     }
   }
@@ -254,7 +259,17 @@ final class FullHeapProgram {
     failEach("pool", () -> out.add(pool.allocate(BLOCK, stream)), close);
     failEach("pinned", () -> out.add(pinned.allocate(BLOCK)), close);
     failEach("event", () -> device.createEvent().close(), () -> {});
+    failEach("graph", () -> new GraphDefinition(device).close(), () -> {});
+    CudaGraph graph = new GraphDefinition(device).graph();
+    graphs = driver.liveGraphs();
+    failEach("executable graph", () -> graph.instantiate().close(), () -> {});
+    graph.close();
+    graphs = 0;
+    byte[] code = ".version 8.0\n.target sm_75\n".getBytes(StandardCharsets.US_ASCII);
+    failEach("module", () -> CudaModule.load(cuda, code).close(), () -> {});
     if (MOST_LEFT >= FULL_RUN) {
+      byte[] unknown = {'?'};
+      failEach("module that may be none", () -> CudaModule.load(cuda, unknown).close(), () -> {});
       failEach(
           "pool of the driver",
           () -> new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS).close(),
@@ -375,6 +390,8 @@ final class FullHeapProgram {
     until(what, () -> driver.liveEvents() == events);
     until(what, () -> driver.livePools() == pools);
     until(what, () -> driver.liveRanges() == ranges);
+    until(what, () -> driver.liveGraphs() == graphs);
+    until(what, () -> driver.liveLibraries() == 0);
     pool.assertConsistent();
     elastic.assertConsistent();
     pinned.assertConsistent();
@@ -393,13 +410,15 @@ final class FullHeapProgram {
       cuda.leaksFound();
     }
     throw new AssertionError(
-        "%s: %d pieces of memory, %d events, %d pools and %d windows are lost; %s; %s; %s"
+        "%s: %d pieces of memory, %d events, %d pools, %d windows, %d graphs and %d libraries are lost; %s; %s; %s"
             .formatted(
                 what,
                 driver.liveMemory() + driver.livePieces(),
                 driver.liveEvents() - events,
                 driver.livePools() - pools,
                 driver.liveRanges() - ranges,
+                driver.liveGraphs() - graphs,
+                driver.liveLibraries(),
                 pool.stats(),
                 elastic.stats(),
                 pinned.stats()));

@@ -134,8 +134,9 @@ class StreamTest {
       assertThatThrownBy(
               () -> cuda.device(0).createStream(StreamOptions.DEFAULTS.withPriority(wrong)))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("priority: " + wrong)
-          .hasMessageContaining("expected: " + range.greatest());
+          .hasMessage(
+              "priority: %d (expected: %d, most urgent, to %d)",
+              wrong, range.greatest(), range.least());
     }
   }
 

@@ -5,6 +5,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.InstantiatedGraph;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -14,6 +17,8 @@ import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingGraphs;
+import io.cuvette.instrument.ForwardingKernels;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
@@ -41,6 +46,8 @@ public final class HeaplessDriver extends ForwardingDriver {
   private final long[] ranges = new long[MOST];
   private final long[] handles = new long[MOST];
   private final long[] mapped = new long[MOST];
+  private final long[] graphs = new long[MOST];
+  private final long[] libraries = new long[MOST];
   private final MemorySegment[] segments = new MemorySegment[MOST];
   private int nextSegment;
   private long nextHandle = 1L << 40;
@@ -84,6 +91,16 @@ public final class HeaplessDriver extends ForwardingDriver {
   /** How many events there are. */
   public int liveEvents() {
     return count(events);
+  }
+
+  /** How many graphs there are, and executable ones. */
+  public int liveGraphs() {
+    return count(graphs);
+  }
+
+  /** How many libraries of kernels are loaded. */
+  public int liveLibraries() {
+    return count(libraries);
   }
 
   private synchronized int count(long[] all) {
@@ -357,5 +374,54 @@ public final class HeaplessDriver extends ForwardingDriver {
   @Override
   public StreamCalls streams() {
     return streamCalls;
+  }
+
+  private final GraphCalls graphCalls =
+      new ForwardingGraphs(delegate().graphs()) {
+        @Override
+        public long graphCreate() {
+          return put(graphs);
+        }
+
+        @Override
+        public void graphDestroy(long graph) {
+          remove(graphs, graph);
+        }
+
+        @Override
+        public InstantiatedGraph graphInstantiateWithParams(
+            int device, long graph, long flags, long uploadStream) {
+          InstantiatedGraph made = new InstantiatedGraph(next(), 0, 0);
+          put(graphs, made.executable());
+          return made;
+        }
+
+        @Override
+        public void graphExecDestroy(long executable) {
+          remove(graphs, executable);
+        }
+      };
+
+  @Override
+  public GraphCalls graphs() {
+    return graphCalls;
+  }
+
+  private final KernelCalls kernelCalls =
+      new ForwardingKernels(delegate().kernels()) {
+        @Override
+        public long libraryLoadData(byte[] image) {
+          return put(libraries);
+        }
+
+        @Override
+        public void libraryUnload(long library) {
+          remove(libraries, library);
+        }
+      };
+
+  @Override
+  public KernelCalls kernels() {
+    return kernelCalls;
   }
 }

@@ -1,0 +1,87 @@
+package io.cuvette.internal.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.EngineMemory;
+import io.cuvette.StreamOptions;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Which streams memory remembers. */
+class UsedMemoryTest {
+  private static final int MANY = 200;
+  private static final int FEW = 40;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final CudaStream home = stream();
+  private final CudaStream one = stream();
+  private final CudaStream two = stream();
+  private final Block block = new Block(of(home));
+
+  private static final class Block extends UsedMemory {
+    Block(DriverStream home) {
+      super(new Object(), null, null, home);
+    }
+
+    @Override
+    public long blockBytes() {
+      return 1;
+    }
+
+    @Override
+    public String describe() {
+      return "block";
+    }
+
+    @Override
+    public void release() {}
+  }
+
+  private CudaStream stream() {
+    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  private static DriverStream of(CudaStream stream) {
+    return EngineMemory.streamOf(stream);
+  }
+
+  private List<DriverStream> users() {
+    List<DriverStream> users = new ArrayList<>();
+    for (StreamUse use = block.uses(); use != null; use = use.next()) {
+      users.add(use.stream());
+    }
+    return users;
+  }
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  @Test
+  void streamThatUsesItAgain_isRememberedOnce() {
+    for (int i = 0; i < MANY; i++) {
+      block.use(of(one));
+      block.use(of(two));
+    }
+    assertThat(users()).containsExactlyInAnyOrder(of(one), of(two));
+  }
+
+  @Test
+  void streamsThatCameAndWent_areForgotten_andNoneThatIsThere() {
+    block.use(of(one));
+    for (int i = 0; i < MANY; i++) {
+      CudaStream brief = stream();
+      block.use(of(brief));
+      brief.close();
+      assertThat(users()).hasSizeLessThan(FEW);
+    }
+    block.use(of(two));
+    assertThat(users()).contains(of(one), of(two));
+  }
+}
