@@ -109,7 +109,7 @@ public final class DriverHandle {
       }
     } catch (RuntimeException | Error e) {
       if (given != null) {
-        Failures.closeAfter(e, given.free()::run);
+        Failures.runAfter(e, given.free());
       }
       throw e;
     }

@@ -65,7 +65,7 @@ public final class RegisteredMemory {
                 return true;
               });
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, letGo::run);
+      Failures.runAfter(e, letGo); // which needs no heap
       throw e;
     }
   }

@@ -215,7 +215,7 @@ public final class Device {
     try {
       free.run();
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, free::run);
+      Failures.runAfter(e, free);
       throw e;
     }
     return true;
