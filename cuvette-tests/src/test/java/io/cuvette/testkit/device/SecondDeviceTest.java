@@ -90,7 +90,10 @@ class SecondDeviceTest {
     FirstDevice.watch(driver);
     for (Kind kind : Kind.values()) {
       try (Scope _ = stream.use();
-          Buffer buffer = kind.allocate(stream.device(), 3 * MIB)) {
+          Buffer buffer =
+              kind == Kind.ASYNC // which is on the null stream there
+                  ? MemoryResource.async().allocate(3 * MIB, stream)
+                  : kind.allocate(stream.device(), 3 * MIB)) {
         use(buffer, stream);
       }
       assertThat(driver.takeNotes()).as("%s", kind).isEmpty();

@@ -9,10 +9,18 @@ import io.cuvette.testkit.ScriptedDriver;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.function.Predicate;
 
-/** Which calls of a driver are for the first device, or about memory there. Stateless. */
+/**
+ * Which calls of a driver are for the first device, about memory there, or queue something on the
+ * null stream. Stateless.
+ */
 public final class FirstDevice {
+  /** What a null stream is asked beside the streams that a program has. */
+  private static final Set<String> QUESTIONS =
+      Set.of("streamIsCapturing", "streamQuery", "streamSynchronize");
+
   private FirstDevice() {}
 
   /** Notes the name of each such call, in place of all that was noted before. */
@@ -37,6 +45,7 @@ public final class FirstDevice {
     }
     return switch (name) {
       case "device" -> call -> call.number(name) == 0;
+      case "stream" -> call -> call.number(name) == 0 && !QUESTIONS.contains(call.name());
       case "locationId" -> call -> isFirst(call.number("locationType"), call.number(name));
       case "locationIds" ->
           call ->
