@@ -163,7 +163,7 @@ public final class PlainBlock extends Block {
 
   @Override
   public boolean isPlain() {
-    return by == By.DRIVER || Addresses.poolOf(device, address) == 0;
+    return by == By.DRIVER || Addresses.isPlain(device, address);
   }
 
   @Override

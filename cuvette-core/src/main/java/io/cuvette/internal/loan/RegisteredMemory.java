@@ -5,7 +5,6 @@ import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.base.OutOfMemoryText;
@@ -155,20 +154,8 @@ public final class RegisteredMemory {
   }
 
   private void unregisterIfRegistered() {
-    if (isRegistered()) {
+    if (Addresses.isPageLocked(device, memory.address())) {
       driver.memory().memHostUnregister(device.id(), memory.address());
-    }
-  }
-
-  private boolean isRegistered() {
-    try {
-      long _ = Addresses.attribute(device, PointerAttribute.MEMORY_TYPE, memory.address());
-      return true;
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return false;
     }
   }
 }
