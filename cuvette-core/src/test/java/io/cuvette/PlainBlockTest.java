@@ -7,6 +7,7 @@ import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.PlainBlock;
+import io.cuvette.internal.loan.RegisteredMemory;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.DeferredFrees;
 import java.lang.foreign.Arena;
@@ -71,6 +72,20 @@ class PlainBlockTest {
     assertIsFreed(address, () -> PlainBlock.ownRegistered(faces, buffer, memory, stream, free));
     cuda.close();
     assertThat(freed).isEmpty();
+  }
+
+  @Test
+  void pageLockedMemoryWithoutHeapForItsBuffer_isTheProgramsAloneAgain() {
+    MemorySegment memory = Arena.ofAuto().allocate(BYTES);
+    Face buffer = BufferKind.PINNED.make(memory.address(), BYTES, stream);
+    Faces faces = new WithoutHeap(true);
+    assertThatThrownBy(() -> RegisteredMemory.own(faces, buffer, memory, stream))
+        .isInstanceOf(OutOfMemoryError.class);
+    try (Buffer device = buffer(cuda)) {
+      device.copyFrom(memory);
+    }
+    cuda.registerHost(memory).close();
+    assertThat(cuda.openObjects()).isEmpty();
   }
 
   private void assertIsFreed(long address, Runnable makes) {

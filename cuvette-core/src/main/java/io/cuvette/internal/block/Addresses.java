@@ -1,21 +1,25 @@
 package io.cuvette.internal.block;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.session.Device;
 
 /** What the driver knows of addresses, whoever allocated there. Stateless. */
 public final class Addresses {
+  private static final int NOT_MAPPED = -1;
+
   private Addresses() {}
 
-  /**
-   * Whether memory of unknown origin is of a pool that a device other than its own cannot access.
-   */
+  /** Whether memory of unknown origin is of a pool, or mapped, and kept from another device. */
   public static boolean deniesAccess(Device owner, long address, Device other) {
     long pool = poolOf(owner, address);
-    return pool != 0 && deniesAccess(other, pool);
+    return pool != 0
+        ? deniesAccess(other, pool)
+        : !isPlain(owner, address) && mappedAccess(other, address) != MemAccessFlags.READ_WRITE;
   }
 
   /**
@@ -31,12 +35,38 @@ public final class Addresses {
         != MemAccessFlags.READ_WRITE;
   }
 
+  /** Whether memory of unknown origin is neither of a pool nor mapped (cuMemMap). */
+  public static boolean isPlain(Device owner, long address) {
+    return poolOf(owner, address) == 0 && mappedAccess(owner, address) == NOT_MAPPED;
+  }
+
+  private static int mappedAccess(Device of, long address) {
+    try {
+      return of.ask(
+          driver -> driver.virtual().memGetAccess(address, MemLocationType.DEVICE, of.id()));
+    } catch (CudaException e) {
+      return NOT_MAPPED;
+    }
+  }
+
   /** The handle of the pool that memory of a device is from; 0 if it is from none. */
   public static long poolOf(Device owner, long address) {
     try {
       return attribute(owner, PointerAttribute.MEMPOOL_HANDLE, address);
     } catch (CudaException e) {
       return 0; // what is wrong with the memory, the copy will tell
+    }
+  }
+
+  /** Whether the driver knows an address as page-locked memory of the host. */
+  public static boolean isPageLocked(Device device, long address) {
+    try {
+      return attribute(device, PointerAttribute.MEMORY_TYPE, address) == MemoryType.HOST;
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return false;
     }
   }
 

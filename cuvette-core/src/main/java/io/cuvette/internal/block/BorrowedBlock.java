@@ -43,7 +43,7 @@ public final class BorrowedBlock extends Block {
 
   @Override
   public boolean isPlain() {
-    return Addresses.poolOf(device, address) == 0;
+    return bytes != 0 && Addresses.isPlain(device, address);
   }
 
   @Override

@@ -100,18 +100,18 @@ public final class PlainBlock extends Block {
   }
 
   /** Has a buffer own the page-locking of memory of the program; {@code free} ends that. */
-  public static PlainBlock ownRegistered(
+  public static void ownRegistered(
       Faces faces, Face buffer, MemorySegment memory, OpenStream stream, LongConsumer free) {
     PlainBlock block;
     try {
       block = new PlainBlock(buffer, stream, memory.address(), memory.byteSize(), free, By.DRIVER);
+      block.streams.views().register(block, memory);
       list(faces, buffer, block);
     } catch (OutOfMemoryError e) {
       free.accept(memory.address());
       throw e;
     }
     block.joinCapture(stream.state);
-    return block;
   }
 
   /** Makes a buffer own memory that code of the user releases, which is not waited for. */
@@ -163,7 +163,7 @@ public final class PlainBlock extends Block {
 
   @Override
   public boolean isPlain() {
-    return by == By.DRIVER || Addresses.poolOf(device, address) == 0;
+    return by == By.DRIVER || Addresses.isPlain(device, address);
   }
 
   @Override

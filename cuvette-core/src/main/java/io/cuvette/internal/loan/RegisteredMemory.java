@@ -5,7 +5,6 @@ import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.base.OutOfMemoryText;
@@ -20,6 +19,7 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.function.LongConsumer;
 
 /**
  * Memory of the program that is page-locked as long as a buffer stands for it. Its arena is held
@@ -98,6 +98,7 @@ public final class RegisteredMemory {
 
   private void own(Faces faces, Face buffer, OpenStream stream) {
     int flags = memory.isReadOnly() ? PORTABLE_AND_MAPPED | READ_ONLY : PORTABLE_AND_MAPPED;
+    LongConsumer end = _ -> end(); // before there is something to end
     try {
       driver.memory().memHostRegister(device.id(), memory, flags);
     } catch (CudaException e) {
@@ -106,8 +107,7 @@ public final class RegisteredMemory {
       }
       throw explained(e);
     }
-    PlainBlock block = PlainBlock.ownRegistered(faces, buffer, memory, stream, _ -> end());
-    views.register(block, memory);
+    PlainBlock.ownRegistered(faces, buffer, memory, stream, end);
   }
 
   private RuntimeException explained(CudaException e) {
@@ -155,20 +155,8 @@ public final class RegisteredMemory {
   }
 
   private void unregisterIfRegistered() {
-    if (isRegistered()) {
+    if (Addresses.isPageLocked(device, memory.address())) {
       driver.memory().memHostUnregister(device.id(), memory.address());
-    }
-  }
-
-  private boolean isRegistered() {
-    try {
-      long _ = Addresses.attribute(device, PointerAttribute.MEMORY_TYPE, memory.address());
-      return true;
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return false;
     }
   }
 }

@@ -1,10 +1,6 @@
 package io.cuvette.internal.transfer;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.MemoryType;
-import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
@@ -128,7 +124,9 @@ public final class HostTransfers {
     return !host.isMapped()
         && !views.isInPart(host)
         && !views.isOfAnother(host)
-        && (host.byteSize() <= DRIVER_STAGES_BYTES ? in : isKnownToDriver(host, stream));
+        && (host.byteSize() <= DRIVER_STAGES_BYTES
+            ? in
+            : Addresses.isPageLocked(stream.on(), host.address()));
   }
 
   /** Whether others have page-locked native memory: nobody here knows how long it stays. */
@@ -138,20 +136,7 @@ public final class HostTransfers {
         && views.find(host) == null
         && !views.isInPart(host)
         && !views.isOfAnother(host)
-        && isKnownToDriver(host, stream);
-  }
-
-  /** The same as the driver says it, also of what this library has page-locked. */
-  private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
-    try {
-      long type = Addresses.attribute(stream.on(), PointerAttribute.MEMORY_TYPE, host.address());
-      return type == MemoryType.HOST;
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return false;
-    }
+        && Addresses.isPageLocked(stream.on(), host.address());
   }
 
   /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
@@ -249,7 +234,7 @@ public final class HostTransfers {
       return false;
     }
     if (stream.state.capture() == null) {
-      return inPart || host.isMapped() || !isKnownToDriver(host, stream);
+      return inPart || host.isMapped() || !Addresses.isPageLocked(stream.on(), host.address());
     }
     if (host.isMapped()) {
       throw new IllegalStateException(

@@ -48,7 +48,7 @@ public final class Transfers {
     int from = source.on().id();
     int to = target.on().id();
     long bytes = source.byteSize();
-    if (from != to && isDeviceMemory(source) && isDeviceMemory(target)) {
+    if (from != to && source.isOfDevice() && target.isOfDevice()) {
       stream.state.session.peers().prepareCopy(from, to);
       driver
           .transfers()
@@ -68,14 +68,14 @@ public final class Transfers {
   /** Whether the driver copies by the addresses alone in order of a stream, and needs no more. */
   public static boolean isDirect(Memory target, Memory source, OpenStream stream) {
     return target.on().equals(source.on())
-        || !((isDeviceMemory(source) && isDeviceMemory(target))
+        || !((source.isOfDevice() && target.isOfDevice())
             || isKeptFrom(stream.on(), target)
             || isKeptFrom(stream.on(), source));
   }
 
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
   private static boolean isKeptFrom(Device device, Memory buffer) {
-    return isDeviceMemory(buffer)
+    return buffer.isOfDevice()
         && !device.equals(buffer.on())
         && buffer.block().deniesAccess(device);
   }
@@ -208,7 +208,7 @@ public final class Transfers {
     boolean fits =
         stream.on().equals(target.on())
             || stream.on().equals(source.on())
-            || (!isDeviceMemory(target) && !isDeviceMemory(source));
+            || (!target.isOfDevice() && !source.isOfDevice());
     if (!fits) {
       throw new IllegalArgumentException(
           "%s (expected: a stream of %s%s)"
@@ -217,9 +217,5 @@ public final class Transfers {
                   target.on(),
                   target.on().equals(source.on()) ? "" : " or " + source.on()));
     }
-  }
-
-  private static boolean isDeviceMemory(Memory buffer) {
-    return buffer.isOfDevice();
   }
 }

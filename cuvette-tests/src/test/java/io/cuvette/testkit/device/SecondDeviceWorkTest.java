@@ -113,6 +113,56 @@ class SecondDeviceWorkTest {
     }
   }
 
+  /** Peer access to a device does not reach what is mapped there, whoever mapped it. */
+  @CudaTest(devices = 2, peers = "all")
+  void wrappedPages_areForKernelsOfTheDevicesThatTheyAreMappedFor(
+      Cuda cuda, CudaStream first, @OnDevice(1) CudaStream second) {
+    for (List<CudaStream> pair : List.of(List.of(first, second), List.of(second, first))) {
+      CudaDevice near = pair.getFirst().device();
+      CudaStream far = pair.getLast();
+      CudaDevice peer = far.device();
+      GrowableOptions options = GrowableOptions.ofMaxBytes(BYTES);
+      try (CudaModule module = TestKernels.launches(cuda);
+          GrowableBuffer alone = near.growable(options);
+          GrowableBuffer growable = near.growable(options.withPeers(List.of(peer)))) {
+        CudaKernel kernel = module.kernel("scale");
+        alone.grow(BYTES);
+        growable.grow(BYTES);
+        growable.fill((byte) 0, pair.getFirst());
+        pair.getFirst().synchronize();
+        try (Buffer wrapped = near.wrap(growable.address(), BYTES, growable);
+            Buffer adopted = near.adopt(growable.address(), BYTES, () -> {})) {
+          for (Buffer each : List.of(wrapped, adopted, adopted.slice(256, 256))) {
+            far.launch(kernel, CONFIG, each, 2f, 32);
+            far.synchronize();
+          }
+        }
+        peer.enablePeerAccess(near);
+        try (Buffer wrapped = near.wrap(alone.address(), BYTES, alone);
+            Buffer adopted = near.adopt(alone.address(), BYTES, () -> {})) {
+          for (Buffer each : List.of(wrapped, adopted, adopted.slice(256, 256))) {
+            assertThatThrownBy(() -> far.launch(kernel, CONFIG, each, 2f, 32))
+                .hasMessageContaining("expected: memory that %s".formatted(peer));
+          }
+        }
+        peer.disablePeerAccess(near);
+      }
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void emptyMemory_isForKernelsOfEachDevice(
+      Cuda cuda, CudaStream first, @OnDevice(1) CudaStream second) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer empty = cuda.allocate(0, first);
+        Buffer wrapped = first.device().wrap(0, 0, null)) {
+      for (Buffer each : List.of(empty, wrapped)) {
+        second.launch(module.kernel("scale"), CONFIG, each, 2f, 0);
+        second.synchronize();
+      }
+    }
+  }
+
   @CudaTest(devices = 2, simulatedOnly = true)
   void productsOfMatrices_areTheBusinessOfTheirDeviceAlone(
       Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
