@@ -139,6 +139,23 @@ class FullQueuesTest {
     assertThat(ran).hasValue(MANY);
   }
 
+  @Test
+  void threadThatFillsAStreamThatItHolds_goesOn_whereEachStreamHasAQueue() {
+    open("queues=0,queueLength=8", 600_000);
+    CudaStream stream = stream();
+    Buffer buffer = cuda.allocate(64, stream);
+    CountDownLatch filled = new CountDownLatch(1);
+    CompletableFuture<Void> held = stream.addCallback(() -> await(filled));
+    for (int i = 0; i < 20; i++) {
+      buffer.fill((byte) i, stream);
+    }
+    assertThat(held).isNotDone();
+    filled.countDown();
+    buffer.close();
+    stream.synchronize();
+    held.join();
+  }
+
   /** That program stands still on a GPU: its queue is full of other work than callbacks. */
   @Test
   void closingTheCuda_endsAStandstill() throws Exception {

@@ -323,6 +323,19 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
   }
 
   @Test
+  void blockThatReachesIntoALaterOne_isNamed() {
+    var blocks = driver.blockListener();
+    try (Buffer whole = cuda.allocate(BYTES, stream)) {
+      var end = new BlockListener.Block(2, whole.address() + BYTES / 2, BYTES / 2);
+      blocks.blockAllocated(end, 0, stream.handle());
+      var all = new BlockListener.Block(2, whole.address(), BYTES);
+      blocks.blockAllocated(all, 0, stream.handle());
+      assertOnly(Misuse.LENT_TWICE);
+      blocks.blockFreed(all);
+    }
+  }
+
+  @Test
   void blockThatIsLentTwice_isNamed() {
     var blocks = driver.blockListener();
     try (Buffer block = cuda.allocate(BYTES, stream)) {

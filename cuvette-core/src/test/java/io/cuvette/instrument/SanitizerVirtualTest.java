@@ -257,6 +257,21 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     assertThat(driver.leaks()).isEmpty();
   }
 
+  @Test
+  void handleThatWasAskedFor_isLeakedWhereThatWas() {
+    long handle = map(0);
+    virtual.memRelease(handle);
+    long again = virtual.memRetainAllocationHandle(page(0));
+    assertThat(driver.leaks())
+        .flatExtracting(SanitizerReport::sites)
+        .extracting(Site::call)
+        .contains("memRetainAllocationHandle(address=0x%x)".formatted(range));
+    virtual.memRelease(again);
+    unmap(0, 1);
+    virtual.memAddressFree(range, 8 * PAGE);
+    assertThat(driver.leaks()).isEmpty();
+  }
+
   private void lend(int page) {
     long stream = stream();
     driver.blockListener().blockAllocated(new BlockListener.Block(1, page(page), PAGE), 0, stream);

@@ -177,4 +177,24 @@ class GraphNodesTest extends SimTestBase {
         "this was freed",
         () -> driver.transfers().memsetD8Async(0, node.address(), (byte) 1, 64, 0));
   }
+
+  /** Graphs beside the one that allocates may each free it, as one of them is launched. */
+  @Test
+  void memoryOfAGraph_isFreedByItself_orByOthers() {
+    long other = driver.graphs().graphCreate();
+    AddedNode own = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    GraphNodeParams freeOwn = new GraphNodeParams.Free(own.address());
+    driver.graphs().graphAddNode(0, graph, new long[] {own.node()}, freeOwn);
+    String already = "is freed by a node of graph 0x%x already";
+    assertFails(INVALID, already.formatted(graph), () -> added(graph, freeOwn));
+    assertFails(INVALID, already.formatted(graph), () -> added(other, freeOwn));
+
+    AddedNode lent = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    GraphNodeParams freeLent = new GraphNodeParams.Free(lent.address());
+    AddedNode _ = added(other, freeLent);
+    assertFails(INVALID, already.formatted(other), () -> added(other, freeLent));
+    assertFails(INVALID, already.formatted(other), () -> added(graph, freeLent));
+    long third = driver.graphs().graphCreate();
+    assertThat(added(third, freeLent).node()).isNotZero();
+  }
 }

@@ -19,6 +19,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -344,5 +345,45 @@ class HostileKernelTest {
     for (Runnable use : uses) {
       assertThatIllegalStateException().isThrownBy(use::run).withMessageContaining("after its end");
     }
+  }
+
+  @Test
+  void atomicUpdate_mayNotUseMemoryInAnyWay() {
+    MemorySegment bytes = MemorySegment.ofArray(new byte[4]);
+    List<BiConsumer<KernelThread, Long>> uses =
+        List.of(
+            (t, at) -> t.setByte(at, (byte) 1),
+            (t, at) -> t.setInt(at, 1),
+            (t, at) -> t.setLong(at, 1),
+            (t, at) -> t.setBytes(at, bytes),
+            (t, at) -> t.getBytes(at, bytes),
+            (t, at) -> {
+              long _ = t.getByte(at) + t.getInt(at) + t.getLong(at);
+            },
+            (t, at) -> {
+              int _ = t.atomicAdd(at, 1);
+            },
+            (t, at) -> {
+              long _ = t.atomicUpdateLong(at, old -> old);
+            });
+    AtomicInteger refused = new AtomicInteger();
+    SimulatedKernel kernel =
+        kernel(t -> {
+          for (BiConsumer<KernelThread, Long> use : uses) {
+            try {
+              int _ =
+                  t.atomicUpdate(
+                      t.pointer(0),
+                      old -> {
+                        use.accept(t, t.pointer(0) + 8);
+                        return old;
+                      });
+            } catch (IllegalStateException e) {
+              refused.incrementAndGet();
+            }
+          }
+        });
+    int _ = run(kernel, shape(1, 1, 0, false), zeros(4));
+    assertThat(refused).hasValue(uses.size());
   }
 }

@@ -154,4 +154,14 @@ class LibrariesTest {
     assertThat(found).containsExactly(Misuse.DESTROYED_HANDLE);
     assertThat(watched.leaks()).isEmpty();
   }
+
+  @Test
+  void kernelsThatAreListed_areOneAtLeast() {
+    long library = driver.kernels().libraryLoadData(ptx(".entry a(){} .entry b(){}"));
+    assertThatThrownBy(() -> driver.kernels().libraryEnumerateKernels(library, 0))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("count: 0 (expected: >= 1)");
+    assertThat(driver.kernels().libraryEnumerateKernels(library, 1)).doesNotContain(0);
+    assertThat(driver.kernels().libraryEnumerateKernels(library, 3)).endsWith(0);
+  }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.sim.internal.machine.SimCosts;
 import java.util.concurrent.CountDownLatch;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -296,5 +297,13 @@ class PoolsTest extends SimTestBase {
     driver.pools().memPoolSetAttribute(pool, 4, 1);
     driver.pools().memPoolTrimTo(pool, 0);
     assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
+  }
+
+  @Test
+  void poolThatIsMade_takesTimeOfTheHost() {
+    long before = driver.simulatedNanos(0);
+    long pool = driver.pools().memPoolCreate(ON_DEVICE);
+    assertThat(driver.simulatedNanos(0) - before).isGreaterThanOrEqualTo(SimCosts.POOL_CREATE);
+    driver.pools().memPoolDestroy(pool);
   }
 }

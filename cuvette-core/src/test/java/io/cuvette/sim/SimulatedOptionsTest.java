@@ -137,4 +137,15 @@ class SimulatedOptionsTest {
       assertThat(driver.devices().deviceGetCount()).isEqualTo(2);
     }
   }
+
+  @Test
+  void leastAndMostOfEachNumber_areAllowed() {
+    SimulatedOptions least =
+        SimulatedOptions.parse("devices=1,memory=2MiB,driver=1000,numaNodes=1,others=0");
+    assertThat(least.memoryBytes()).isEqualTo(2L << 20);
+    assertThat(least.driverVersion()).isEqualTo(1000);
+    SimulatedOptions most = SimulatedOptions.parse("memory=8TiB,driver=99990");
+    assertThat(most.memoryBytes()).isEqualTo(8L << 40);
+    assertThat(most.driverVersion()).isEqualTo(99_990);
+  }
 }

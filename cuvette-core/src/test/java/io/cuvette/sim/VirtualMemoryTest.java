@@ -252,4 +252,16 @@ class VirtualMemoryTest extends SimTestBase {
         "mapped anew before the queued operation ran",
         () -> driver.streams().streamSynchronize(0, 0));
   }
+
+  /** The access is that of each page, not that of the first one of the range. */
+  @Test
+  void pageWithoutAccess_isRefused_whateverThePageBeforeHas() {
+    map(0);
+    map(1);
+    access(1, 0, MemAccessFlags.NONE);
+    fill(range, PAGE);
+    assertFails(INVALID, "device 0 has access 0", () -> fill(range + PAGE, 1));
+    assertFails(INVALID, "device 0 has access 0", () -> fill(range, PAGE + 1));
+    driver.streams().streamSynchronize(0, 0);
+  }
 }

@@ -57,6 +57,16 @@ class SimSharingEdgesTest extends SimSharingBase {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(longs = {0, 24 * MIB})
+  void sharedPool_lendsAllThatItMayHave(long most) {
+    long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, most));
+    long address = allocate(pool, 24 * MIB);
+    exporter.ordered().memFreeAsync(0, address, out);
+    exporter.streams().streamSynchronize(0, out);
+    exporter.pools().memPoolDestroy(pool);
+  }
+
   @Test
   void memoryWithoutAddress_isOfTheSameNodeOfTheHostThere() {
     AllocationProperties second =

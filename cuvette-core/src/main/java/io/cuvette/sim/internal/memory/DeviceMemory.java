@@ -169,7 +169,7 @@ public final class DeviceMemory {
   }
 
   private DeviceBlock place(long bytes, long id) {
-    int sizeClass = Long.SIZE - Long.numberOfLeadingZeros(rounded(bytes) + UNIT - 1);
+    int sizeClass = Long.SIZE - Long.numberOfLeadingZeros(bytes + UNIT - 1);
     int slot = classes[sizeClass].take();
     DeviceBlock block = new DeviceBlock(this, address(sizeClass, slot), bytes, id);
     classes[sizeClass].put(slot, block);

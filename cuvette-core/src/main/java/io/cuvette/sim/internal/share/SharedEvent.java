@@ -153,7 +153,6 @@ public final class SharedEvent {
 
     Done(long number) {
       this.number = number;
-      this.done = number <= 0; // there was no record
     }
 
     @Override

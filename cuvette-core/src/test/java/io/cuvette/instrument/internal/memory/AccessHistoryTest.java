@@ -38,4 +38,38 @@ class AccessHistoryTest {
     assertThat(history.unfinished(new Range(0x1000, 64, Kind.HOLD, false), known.order))
         .isSameAs(later.get());
   }
+
+  @Test
+  void kernelsUse_isForgotten_onceALaterOneStandsInForIt() {
+    Lane lane = known.create(0, 0x100, false, null);
+    WeakReference<Access> use = use(lane, Kind.USE);
+    assertThat(known.workOf(lane)).isNotNull(); // from now on its work is a later one
+    WeakReference<Access> later = use(lane, Kind.USE);
+    for (int i = 0; i < 10 && use.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(use.get()).isNull();
+    assertThat(later.get()).isNotNull();
+  }
+
+  @Test
+  void unfinishedUse_isKept_whenFinishedOnesOfItsBytesAreForgotten() {
+    Lane first = known.create(0, 0x100, false, null);
+    Lane second = known.create(0, 0x101, false, null);
+    for (long i = 0; i < 1000; i++) {
+      write(first, i);
+      write(second, i);
+    }
+    known.order.finish(known.workOf(first));
+    for (long i = 1000; i < 4000; i++) {
+      write(second, i);
+    }
+    Access left = history.unfinished(new Range(0, 64, Kind.HOLD, false), known.order);
+    assertThat(left).extracting(Access::lane).isSameAs(second);
+  }
+
+  private void write(Lane lane, long place) {
+    Range range = new Range(place * 128, 64, Kind.WRITE, false);
+    history.add(new Access(lane, lane.next(), range, CallTrace.passing("use")), known.order);
+  }
 }

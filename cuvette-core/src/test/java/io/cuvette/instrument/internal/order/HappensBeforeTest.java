@@ -1,0 +1,34 @@
+package io.cuvette.instrument.internal.order;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class HappensBeforeTest {
+  private final HappensBefore order = new HappensBefore();
+  private final Lane lane = order.create(0, "a stream", false);
+  private final Lane other = order.create(0, "another", false);
+
+  /** A program may make streams, and destroy them, for ever. */
+  @Test
+  void destroyedStream_isForgotten_onceItsWorkIsFinished() {
+    long work = lane.next();
+    other.seen.merge(lane.known());
+    order.destroy(lane);
+    assertThat(lane.isRetired()).isFalse();
+    assertThat(other.seen.covers(lane, work)).isTrue();
+    order.finish(lane.known());
+    assertThat(lane.isRetired()).isTrue();
+    assertThat(lane.isFinished(work)).isTrue();
+    assertThat(other.seen.covers(lane, work)).isFalse();
+  }
+
+  @Test
+  void liveStream_isKept_thoughItsWorkIsFinished() {
+    long work = lane.next();
+    order.finish(lane.known());
+    assertThat(lane.isRetired()).isFalse();
+    assertThat(lane.isFinished(work)).isTrue();
+    assertThat(lane.isFinished(lane.next())).isFalse();
+  }
+}
