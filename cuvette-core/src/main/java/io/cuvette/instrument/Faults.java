@@ -196,7 +196,7 @@ public final class Faults {
    *     fail
    */
   public static Set<String> requireFallible(String argument, String... names) {
-    return require(argument, FaultMode.ONCE, names);
+    return require(argument, FaultMode.ONCE, Objects.requireNonNull(names, "names"));
   }
 
   private static Set<String> require(String argument, FaultMode mode, String... names) {

@@ -49,12 +49,11 @@ class VirtualMemoryTest extends SimTestBase {
   void mapping_goesFromItsStartToItsEnd() {
     map(0);
     map(2);
-    String notMapped = "expected: one at which memory is mapped";
     assertThat(accessAt(range)).isEqualTo(MemAccessFlags.READ_WRITE);
     assertThat(accessAt(range + PAGE - 1)).isEqualTo(MemAccessFlags.READ_WRITE);
-    assertFails(INVALID, notMapped, () -> accessAt(range + PAGE));
-    assertFails(INVALID, notMapped, () -> accessAt(range + 2 * PAGE - 1));
-    assertFails(INVALID, notMapped, () -> accessAt(range + 3 * PAGE));
+    assertFails(INVALID, "expected: inside", () -> accessAt(range + PAGE));
+    assertFails(INVALID, "nothing is mapped there", () -> accessAt(range + 2 * PAGE - 1));
+    assertFails(INVALID, "expected: inside", () -> accessAt(range + 3 * PAGE));
     fill(range, PAGE);
     assertThat(read(range + PAGE - 1, 1)).containsExactly(5);
     assertFails(INVALID, "2097153 bytes from offset 0", () -> fill(range, PAGE + 1));
@@ -117,6 +116,8 @@ class VirtualMemoryTest extends SimTestBase {
   void eachDevice_hasItsOwnAccess_andTheHostNone() {
     map(0);
     assertThat(virtual.memGetAccess(range, MemLocationType.DEVICE, 1)).isZero();
+    assertThat(accessAt(driver.memory().memAlloc(0, KIB))).as("never mapped").isZero();
+    assertFails(INVALID, "address", () -> accessAt(range + PAGE));
     assertFails(INVALID, "device 1", () -> fillBySecond(range));
     access(0, 1, MemAccessFlags.READ);
     assertFails(INVALID, "device 1", () -> fillBySecond(range));

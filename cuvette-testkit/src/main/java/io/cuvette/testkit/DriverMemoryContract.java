@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemLocationType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -267,5 +269,25 @@ public abstract class DriverMemoryContract {
     long address = driver.memory().memAlloc(1, 4096);
     assertThat(driver.memory().pointerGetAttribute(0, DEVICE_ORDINAL, address)).isEqualTo(1);
     driver.memory().memFree(1, address);
+  }
+
+  /**
+   * Of memory that was never mapped the driver says that nobody has access to it as to a mapping.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void otherMemory_hasNoAccessAsMapped(CudaDriver driver) {
+    long plain = driver.memory().memAlloc(0, 1);
+    long managed = driver.memory().memAllocManaged(0, 1, 1).address();
+    long host = driver.memory().memHostAlloc(0, 1, 0).address();
+    for (long address : new long[] {plain, managed, host}) {
+      assertThat(driver.virtual().memGetAccess(address, MemLocationType.DEVICE, 0))
+          .isEqualTo(MemAccessFlags.NONE);
+    }
+    driver.memory().memFree(0, plain);
+    driver.memory().memFree(0, managed);
+    driver.memory().memFreeHost(0, host);
+    Refused.withAny(() -> driver.virtual().memGetAccess(plain, MemLocationType.DEVICE, 0));
   }
 }

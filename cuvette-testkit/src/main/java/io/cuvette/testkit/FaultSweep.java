@@ -136,6 +136,7 @@ public final class FaultSweep {
    *     fail
    */
   public FaultSweep recoveringFrom(String... methodNames) {
+    Objects.requireNonNull(methodNames, "methodNames");
     return recoveringFrom(Faults.requireFallible("methodNames", methodNames)::contains);
   }
 
@@ -162,6 +163,7 @@ public final class FaultSweep {
    */
   public FaultSweep recoveringFrom(CudaStatus status, String... methodNames) {
     Objects.requireNonNull(status, "status");
+    Objects.requireNonNull(methodNames, "methodNames");
     Set<String> methods = Faults.requireFallible("methodNames", methodNames);
     recoverable =
         recoverable.or(fault -> fault.status() == status && methods.contains(fault.method()));
@@ -181,6 +183,7 @@ public final class FaultSweep {
    */
   public FaultSweep recoveringWithin(String caller, String... methodNames) {
     Objects.requireNonNull(caller, "caller");
+    Objects.requireNonNull(methodNames, "methodNames");
     Set<String> methods = Faults.requireFallible("methodNames", methodNames);
     recoverable =
         recoverable.or(

@@ -10,8 +10,6 @@ import io.cuvette.internal.session.Device;
 
 /** What the driver knows of addresses, whoever allocated there. Stateless. */
 public final class Addresses {
-  private static final int NOT_MAPPED = -1;
-
   private Addresses() {}
 
   /** Whether memory of unknown origin is of a pool, or mapped, and kept from another device. */
@@ -35,9 +33,9 @@ public final class Addresses {
         != MemAccessFlags.READ_WRITE;
   }
 
-  /** Whether memory of unknown origin is neither of a pool nor mapped (cuMemMap). */
+  /** Whether memory of unknown origin is neither of a pool nor mapped (cuMemMap) for its device. */
   public static boolean isPlain(Device owner, long address) {
-    return poolOf(owner, address) == 0 && mappedAccess(owner, address) == NOT_MAPPED;
+    return poolOf(owner, address) == 0 && mappedAccess(owner, address) == MemAccessFlags.NONE;
   }
 
   private static int mappedAccess(Device of, long address) {
@@ -45,7 +43,7 @@ public final class Addresses {
       return of.ask(
           driver -> driver.virtual().memGetAccess(address, MemLocationType.DEVICE, of.id()));
     } catch (CudaException e) {
-      return NOT_MAPPED;
+      return MemAccessFlags.NONE; // as others answer for memory that was never mapped
     }
   }
 

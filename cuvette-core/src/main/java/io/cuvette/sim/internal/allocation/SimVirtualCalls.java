@@ -249,7 +249,12 @@ public final class SimVirtualCalls implements VirtualCalls {
   public int memGetAccess(long address, int locationType, int locationId) {
     return (int)
         callLong(
-            () -> machine.virtual.mapped(address).access(place(locationType, locationId)),
+            () -> {
+              int place = place(locationType, locationId);
+              var _ = machine.place("address", address, 1);
+              MappedPiece piece = machine.virtual.at(address);
+              return piece == null ? MemAccessFlags.NONE : piece.access(place);
+            },
             () ->
                 "cuMemGetAccess(address=0x%x, location=%d:%d)"
                     .formatted(address, locationType, locationId));
