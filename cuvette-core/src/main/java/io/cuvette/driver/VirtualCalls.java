@@ -86,7 +86,7 @@ public interface VirtualCalls {
    * {@return what a place may do with the memory mapped at an address, by {@link MemAccessFlags}
    * (cuMemGetAccess)}
    *
-   * @param address an address in a mapping; other memory has no access
+   * @param address an address in a mapping; NONE is the answer for memory that was never mapped
    * @param locationType what the place is, by {@link MemLocationType}
    * @param locationId the device or node
    * @throws CudaException if the driver reports an error

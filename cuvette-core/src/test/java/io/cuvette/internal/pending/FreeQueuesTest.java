@@ -7,9 +7,9 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.EngineMemory;
 import io.cuvette.StreamOptions;
+import io.cuvette.internal.stream.BareMemory;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.StreamUse;
-import io.cuvette.internal.stream.UsedMemory;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -22,26 +22,7 @@ class FreeQueuesTest {
   private final CudaStream home = stream();
   private final CudaStream user = stream();
   private final CudaStream other = stream();
-  private final FreeQueues<Block> queues = new FreeQueues<>();
-
-  private static final class Block extends UsedMemory {
-    Block(DriverStream home) {
-      super(new Object(), null, null, home);
-    }
-
-    @Override
-    public long blockBytes() {
-      return 1;
-    }
-
-    @Override
-    public String describe() {
-      return "block";
-    }
-
-    @Override
-    public void release() {}
-  }
+  private final FreeQueues<BareMemory> queues = new FreeQueues<>();
 
   private CudaStream stream() {
     return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
@@ -57,8 +38,8 @@ class FreeQueuesTest {
   }
 
   /** A closed block whose use is not known to be done. */
-  private static Block used(CudaStream home, CudaStream by) {
-    Block block = new Block(of(home));
+  private static BareMemory used(CudaStream home, CudaStream by) {
+    BareMemory block = new BareMemory(of(home));
     block.use(of(by));
     assertThat(block.numberUses(of(home))).isTrue();
     return block;
@@ -66,7 +47,7 @@ class FreeQueuesTest {
 
   private void addAndTake(CudaStream home, CudaStream by) {
     assertThat(queues.add(used(home, by), of(home))).isTrue();
-    for (FreeQueue<Block> each : queues.all()) {
+    for (FreeQueue<BareMemory> each : queues.all()) {
       while (each.takeAny() != null) {}
     }
   }
@@ -84,7 +65,7 @@ class FreeQueuesTest {
 
   @Test
   void queueWithABlock_isKept_thoughItsStreamIsClosed() {
-    Block block = used(home, user);
+    BareMemory block = used(home, user);
     assertThat(queues.add(block, of(home))).isTrue();
     user.close();
     addAndCount();
@@ -98,9 +79,9 @@ class FreeQueuesTest {
 
   @Test
   void queueThatHasEnded_takesNothingMore_andOneOfOpenStreamsDoesNotEnd() {
-    FreeQueue<Block> queue = new FreeQueue<>(of(user), of(home));
+    FreeQueue<BareMemory> queue = new FreeQueue<>(of(user), of(home));
     assertThat(queue.endIfOver()).isFalse();
-    Block block = used(home, user);
+    BareMemory block = used(home, user);
     StreamUse use = Objects.requireNonNull(block.uses());
     assertThat(queue.add(block, use)).isTrue();
     home.close();

@@ -21,26 +21,7 @@ class UsedMemoryTest {
   private final CudaStream home = stream();
   private final CudaStream one = stream();
   private final CudaStream two = stream();
-  private final Block block = new Block(of(home));
-
-  private static final class Block extends UsedMemory {
-    Block(DriverStream home) {
-      super(new Object(), null, null, home);
-    }
-
-    @Override
-    public long blockBytes() {
-      return 1;
-    }
-
-    @Override
-    public String describe() {
-      return "block";
-    }
-
-    @Override
-    public void release() {}
-  }
+  private final BareMemory block = new BareMemory(of(home));
 
   private CudaStream stream() {
     return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);

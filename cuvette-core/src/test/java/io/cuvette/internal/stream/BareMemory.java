@@ -1,0 +1,22 @@
+package io.cuvette.internal.stream;
+
+/** Memory that has uses and no bytes, for tests of what is remembered of them. */
+public final class BareMemory extends UsedMemory {
+  /** Memory that belongs to a stream. */
+  public BareMemory(DriverStream home) {
+    super(new Object(), null, null, home);
+  }
+
+  @Override
+  public long blockBytes() {
+    return 1;
+  }
+
+  @Override
+  public String describe() {
+    return "bare memory";
+  }
+
+  @Override
+  public void release() {}
+}
