@@ -164,4 +164,26 @@ class SecondDeviceSharingTest {
       far.synchronize();
     }
   }
+
+  @CudaTest(devices = 2, peers = "all", simulatedOnly = true)
+  void importOfPlainMemory_isForKernelsOfADeviceThatHasPeerAccess(
+      Subject subject, @OnDevice(1) CudaStream ours) {
+    Cuda importer = importer(subject);
+    CudaStream near = importer.device(1).nullStream();
+    CudaStream far = importer.device(0).nullStream();
+    LaunchConfig config = LaunchConfig.of(1, 32);
+    try (Buffer plain = MemoryResource.direct().allocate(MIB, ours);
+        CudaModule module = TestKernels.launches(importer);
+        DeviceBuffer imported = near.device().importBuffer(plain.descriptor(), near)) {
+      CudaKernel kernel = module.kernel("scale");
+      assertThatThrownBy(() -> far.launch(kernel, config, imported, 2f, 32))
+          .hasMessageContaining("or CudaDevice.enablePeerAccess first");
+      far.device().enablePeerAccess(near.device());
+      imported.fill((byte) 0, near);
+      near.synchronize();
+      far.launch(kernel, config, imported, 2f, 32);
+      far.synchronize();
+      far.device().disablePeerAccess(near.device());
+    }
+  }
 }

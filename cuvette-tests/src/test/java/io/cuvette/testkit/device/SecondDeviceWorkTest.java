@@ -31,6 +31,7 @@ import io.cuvette.LaunchConfig;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MatrixProducts;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
@@ -110,6 +111,33 @@ class SecondDeviceWorkTest {
           far.synchronize();
         }
       }
+    }
+  }
+
+  /** Plain memory has no access of its own: all of its device is for a peer, or nothing. */
+  @CudaTest(devices = 2, peers = "all")
+  void plainMemory_isForKernelsOfADeviceThatHasPeerAccess(
+      Cuda cuda, CudaStream near, @OnDevice(1) CudaStream far) {
+    CudaDevice peer = far.device();
+    try (CudaModule module = TestKernels.launches(cuda);
+        MemoryPool caching = new MemoryPool(cuda);
+        Buffer cached = caching.allocate(BYTES, near);
+        Buffer plain = MemoryResource.direct().allocate(BYTES, near);
+        Buffer adopted = near.device().adopt(plain.address(), BYTES, () -> {})) {
+      CudaKernel kernel = module.kernel("scale");
+      for (Buffer each : List.of(cached, cached.slice(256, 256), plain, adopted)) {
+        assertThatThrownBy(() -> far.launch(kernel, CONFIG, each, 2f, 32))
+            .hasMessageContaining("expected: memory of %s", peer)
+            .hasMessageContaining("or CudaDevice.enablePeerAccess first");
+      }
+      peer.enablePeerAccess(near.device());
+      for (Buffer each : List.of(cached, cached.slice(256, 256), plain, adopted)) {
+        each.fill((byte) 0, near);
+        near.synchronize();
+        far.launch(kernel, CONFIG, each, 2f, 32);
+        far.synchronize();
+      }
+      peer.disablePeerAccess(near.device());
     }
   }
 
