@@ -2,16 +2,19 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams.Allocation;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.block.BorrowedBlock;
 import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.PlainBlock;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -46,18 +49,21 @@ final class ForeignMemory {
     boolean managed = ask(on, PointerAttribute.IS_MANAGED, address) != 0;
     checkDevice(on, address, managed || type == MemoryType.HOST);
     checkRange(on, address, bytes);
-    return borrowed(kind(managed, type), device.nullStream().core(), address, bytes, owner);
+    OpenStream stream = device.nullStream().core();
+    return borrowed(kind(managed, type).make(address, bytes, stream), stream, owner, null);
   }
 
   /** Device memory that the driver may not know yet; it is not asked. */
-  static DeviceBuffer ofGraph(OpenStream stream, long address, long bytes, Object owner) {
-    return (DeviceBuffer) borrowed(BufferKind.DEVICE, stream, address, bytes, owner);
+  static DeviceBuffer ofGraph(OpenStream stream, Allocation node, Object owner) {
+    Face face = BufferKind.DEVICE.make(node.address(), node.bytes(), stream);
+    return (DeviceBuffer) borrowed(face, stream, owner, node.peers());
   }
 
   private static Buffer borrowed(
-      BufferKind kind, OpenStream stream, long address, long bytes, @Nullable Object owner) {
-    BufferBase buffer = BufferKind.base(kind.make(address, bytes, stream));
-    buffer.attach(new BorrowedBlock(buffer, stream, address, bytes, owner));
+      Face face, OpenStream stream, @Nullable Object owner, @Nullable List<Integer> peers) {
+    BufferBase buffer = BufferKind.base(face);
+    long bytes = buffer.byteSize();
+    buffer.attach(new BorrowedBlock(face, stream, buffer.address(), bytes, owner, peers));
     buffer.block().opened();
     return buffer.asBuffer();
   }

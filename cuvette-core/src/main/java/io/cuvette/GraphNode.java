@@ -75,7 +75,7 @@ public final class GraphNode {
           "stream: %s of device %d (expected: of device %d, whose memory it is)"
               .formatted(in, in.on().id(), allocation.device()));
     }
-    return ForeignMemory.ofGraph(in, allocation.address(), allocation.bytes(), definition);
+    return ForeignMemory.ofGraph(in, allocation, definition);
   }
 
   /**

@@ -116,7 +116,7 @@ public final class DirectMemory {
   }
 
   private static Face own(Faces faces, Face buffer, OpenStream stream) {
-    BorrowedBlock block = new BorrowedBlock(buffer, stream, 0, 0, null);
+    BorrowedBlock block = new BorrowedBlock(buffer, stream, 0, 0, null, null);
     faces.own(buffer, block);
     block.opened();
     return buffer;

@@ -178,6 +178,31 @@ class SecondDeviceWorkTest {
     }
   }
 
+  /** What a node allocates is for its own device: it grants others nothing. */
+  @CudaTest(devices = 2, peers = "all")
+  void memoryOfANode_isForKernelsOfItsDeviceAlone_alsoWithPeerAccess(
+      Cuda cuda, CudaStream near, @OnDevice(1) CudaStream far) {
+    CudaDevice peer = far.device();
+    peer.enablePeerAccess(near.device());
+    try (CudaModule module = TestKernels.launches(cuda);
+        GraphDefinition definition = new GraphDefinition(near.device())) {
+      GraphNode allocation = definition.root().allocate(BYTES);
+      Buffer memory = allocation.buffer(near);
+      GraphNode fill = definition.after(allocation).fill(memory, (byte) 0);
+      GraphNode launch =
+          definition.after(fill).launch(module.kernel("scale"), CONFIG, memory, 2f, 32);
+      GraphNode _ = definition.after(launch).free(allocation);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        executable.launch(near);
+        near.synchronize();
+        assertThatThrownBy(
+                () -> far.launch(module.kernel("scale"), CONFIG, memory.slice(256, 256), 2f, 32))
+            .hasMessageContaining("expected: memory that %s", peer);
+      }
+    }
+    peer.disablePeerAccess(near.device());
+  }
+
   @CudaTest(devices = 2)
   void emptyMemory_isForKernelsOfEachDevice(
       Cuda cuda, CudaStream first, @OnDevice(1) CudaStream second) {
