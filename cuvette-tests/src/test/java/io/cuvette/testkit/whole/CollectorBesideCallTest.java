@@ -2,13 +2,20 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AllocationHandle;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.GrowableOptions;
+import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -18,6 +25,7 @@ import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
@@ -82,7 +90,24 @@ class CollectorBesideCallTest {
         cuda -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(BYTES).close()),
     RESOURCE("memAllocFromPoolAsync", cuda -> resource(cuda).allocate(BYTES).close()),
     TRIM("memPoolTrimTo", cuda -> resource(cuda).trimTo(0)),
-    LIMIT("memPoolSetAttribute", cuda -> resource(cuda).attributes().setReleaseThreshold(1));
+    LIMIT("memPoolSetAttribute", cuda -> resource(cuda).attributes().setReleaseThreshold(1)),
+    ELASTIC_POOL("memCreate", cuda -> new ElasticMemoryPool(cuda).allocate(BYTES)),
+    GROWTH(
+        "memMap", cuda -> cuda.device(0).growable(GrowableOptions.ofMaxBytes(BYTES)).grow(BYTES)),
+    IMPORT("memPoolImportPointer", Operation::importBuffer),
+    LAUNCH(
+        "launchKernel",
+        cuda ->
+            cuda.currentStream()
+                .launch(
+                    TestKernels.launches(cuda).kernel("scale"),
+                    LaunchConfig.of(1, 32),
+                    MemoryResource.direct().allocate(BYTES, cuda.currentStream()),
+                    2f,
+                    32)),
+    GRAPH_LAUNCH(
+        "graphLaunch", cuda -> captured(cuda).instantiate().launch(cuda.device(0).createStream())),
+    GRAPH_UPDATE("graphExecUpdate", cuda -> captured(cuda).instantiate().update(captured(cuda)));
 
     private final String call;
     private final Consumer<Cuda> work;
@@ -109,6 +134,22 @@ class CollectorBesideCallTest {
 
     private static DeviceMemoryResource resource(Cuda cuda) {
       return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    }
+
+    private static void importBuffer(Cuda cuda) {
+      DeviceMemoryResource shared =
+          new DeviceMemoryResource(
+              cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true));
+      try (Buffer buffer = shared.allocate(BYTES);
+          AllocationHandle handle = shared.allocationHandle().duplicate()) {
+        DeviceMemoryResource.fromAllocationHandle(cuda.device(0), handle)
+            .importBuffer(buffer.descriptor(), cuda.currentStream());
+      }
+    }
+
+    private static CudaGraph captured(Cuda cuda) {
+      CudaStream stream = cuda.device(0).createStream();
+      return stream.capture(() -> stream.captureCallback(() -> {}));
     }
   }
 
