@@ -107,7 +107,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     try {
       lookUp();
     } catch (RuntimeException | OutOfMemoryError e) {
-      Failures.closeAfter(e, this);
+      Failures.runAfter(e, this::close);
       throw e;
     }
   }

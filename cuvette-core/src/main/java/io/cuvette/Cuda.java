@@ -89,7 +89,7 @@ public final class Cuda implements AutoCloseable {
           new Engine(driver, options::firstDevice, options.leakListener(), limit, leakLevel),
           options.transferBytes());
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, base);
+      Failures.runAfter(e, base::close);
       throw e;
     }
   }

@@ -240,7 +240,7 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
                 () -> cuda.allocate(bytes, stream).close())) {
       return memory; // the piece stays with it
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, memory);
+      Failures.runAfter(e, memory::close);
       throw e;
     }
   }

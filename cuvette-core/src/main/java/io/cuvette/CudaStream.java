@@ -137,7 +137,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
     try {
       return record(event);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, event);
+      Failures.runAfter(e, event::close);
       throw e;
     }
   }

@@ -351,7 +351,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       }
       return registered;
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, made);
+      Failures.runAfter(e, made::close);
       throw e;
     }
   }

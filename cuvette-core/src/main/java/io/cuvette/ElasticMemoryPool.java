@@ -224,7 +224,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
       try {
         return PageHandles.of(pages, part.byteSize(), process, device.uuid());
       } catch (RuntimeException | Error e) {
-        Failures.closeAfter(e, pages.files());
+        Failures.runAfter(e, pages.files()::close);
         throw e;
       }
     } finally {

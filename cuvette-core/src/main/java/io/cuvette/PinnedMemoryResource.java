@@ -209,7 +209,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       grantAccess(pool);
       return pool;
     } catch (RuntimeException | OutOfMemoryError e) {
-      Failures.closeAfter(e, pool::close);
+      Failures.runAfter(e, pool::close);
       throw e;
     }
   }
@@ -237,9 +237,9 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     } catch (RuntimeException | OutOfMemoryError e) {
       PoolExport sharing = made.sharing();
       if (sharing != null) {
-        Failures.closeAfter(e, sharing.handle());
+        Failures.runAfter(e, sharing.handle()::close);
       }
-      Failures.closeAfter(e, made.pool()::close);
+      Failures.runAfter(e, made.pool()::close);
       throw e;
     }
   }

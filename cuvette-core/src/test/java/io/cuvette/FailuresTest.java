@@ -38,7 +38,7 @@ class FailuresTest {
   @Test
   void closingThatThrowsTheFailureAgain_addsNothing() {
     RuntimeException same = new IllegalStateException("cached");
-    Failures.closeAfter(
+    Failures.runAfter(
         same,
         () -> {
           throw same;
@@ -49,11 +49,11 @@ class FailuresTest {
   @Test
   void closingAfterAFailure_closes_andAddsWhatItThrows() {
     RuntimeException failure = new IllegalStateException("first");
-    Failures.closeAfter(failure, steps::incrementAndGet);
+    Failures.runAfter(failure, steps::incrementAndGet);
     assertThat(steps).hasValue(1);
     assertThat(failure.getSuppressed()).isEmpty();
     RuntimeException later = new IllegalStateException("later");
-    Failures.closeAfter(
+    Failures.runAfter(
         failure,
         () -> {
           throw later;

@@ -64,7 +64,7 @@ public final class OrderedDevicePool {
       this.memory.whenFreed(held::unreserve);
       this.allocator = new OrderedAllocator(pool, faces);
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, pool::close);
+      Failures.runAfter(e, pool::close);
       throw e;
     }
   }

@@ -27,7 +27,7 @@ final class OutsideCapture {
     try {
       address = allocation.applyAsLong(stream);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> driver.streams().streamDestroy(id, stream));
+      Failures.runAfter(e, () -> driver.streams().streamDestroy(id, stream));
       throw e;
     }
     Failures failures = new Failures();
@@ -37,7 +37,7 @@ final class OutsideCapture {
       failures.throwFirst();
       return address;
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.memory().memFree(id, address));
+      Failures.runAfter(e, () -> driver.memory().memFree(id, address));
       throw e;
     }
   }

@@ -8,14 +8,6 @@ import org.jspecify.annotations.Nullable;
 public final class Failures {
   private @Nullable Throwable first;
 
-  public static void closeAfter(Throwable failure, AutoCloseable resource) {
-    try {
-      resource.close();
-    } catch (Exception e) {
-      suppress(failure, e);
-    }
-  }
-
   /** Does a step after a failure, to which that of the step is added, errors too. */
   public static void runAfter(Throwable failure, Runnable step) {
     try {

@@ -88,7 +88,7 @@ public final class HostView {
           buffer.order().state.streams.views().add(block, arena, made, buffer.address()));
       return made;
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, arena);
+      Failures.runAfter(e, arena::close);
       throw e;
     } finally {
       buffer.unhold();

@@ -111,7 +111,7 @@ public record AsyncCopies(
       return done;
     } catch (RuntimeException | Error e) {
       boolean mayBeQueued = isQueued || e instanceof CudaException || e instanceof Error;
-      Failures.closeAfter(e, () -> letGoOf(letGo, mayBeQueued));
+      Failures.runAfter(e, () -> letGoOf(letGo, mayBeQueued));
       if (isQueued) {
         throw PartialCopy.explained(e, "the copy is queued, and nothing tells when it is done");
       }

@@ -55,7 +55,7 @@ public final class BorrowedPool extends DriverPool {
       pools().thresholds().raise(session().driver(), handle());
       raised.set(true);
     } catch (RuntimeException | OutOfMemoryError e) {
-      Failures.closeAfter(e, this::close);
+      Failures.runAfter(e, this::close);
       throw e;
     }
   }
@@ -83,7 +83,7 @@ public final class BorrowedPool extends DriverPool {
     try {
       restoreOrForget();
     } catch (CudaException e) {
-      Failures.closeAfter(e, this::restoreAtLast);
+      Failures.runAfter(e, this::restoreAtLast);
       throw e;
     }
   }

@@ -212,10 +212,6 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
   public final void abandon(Throwable failure) {
     abandoned = true;
     pools.abandoned();
-    closeAfter(failure);
-  }
-
-  private void closeAfter(Throwable failure) {
     try {
       close();
     } catch (RuntimeException | Error e) {

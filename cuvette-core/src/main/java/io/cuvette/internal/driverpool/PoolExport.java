@@ -66,11 +66,11 @@ public record PoolExport(BufferDescriptor.Kind kind, PoolHandle handle, boolean 
       try {
         return maker.apply(new PoolSource(pool, new PoolExport(kind, own, true)));
       } catch (RuntimeException | Error e) {
-        Failures.closeAfter(e, pool::close);
+        Failures.runAfter(e, pool::close);
         throw e;
       }
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, own);
+      Failures.runAfter(e, own::close);
       throw e;
     }
   }
@@ -103,7 +103,7 @@ public record PoolExport(BufferDescriptor.Kind kind, PoolHandle handle, boolean 
     try {
       return importPool(pools, handle, home, origin);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, origin::close);
+      Failures.runAfter(e, origin::close);
       throw e;
     }
   }

@@ -26,7 +26,7 @@ public final class PoolOrigin {
       PoolOrigin same = known.importedFrom(own);
       return new PoolOrigin(own, same == null ? new Object() : same.identity);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, own);
+      Failures.runAfter(e, own::close);
       throw e;
     }
   }

@@ -140,7 +140,7 @@ public final class Captures {
       driver.graphs().graphRetainUserObject(graph, object.handle());
     } catch (RuntimeException e) {
       if (!Once.mayBeDone(e)) { // else the graph may have it
-        Failures.closeAfter(e, () -> driver.graphs().userObjectRelease(object.handle()));
+        Failures.runAfter(e, () -> driver.graphs().userObjectRelease(object.handle()));
       }
       throw e;
     }

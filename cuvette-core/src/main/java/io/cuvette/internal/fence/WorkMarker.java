@@ -299,7 +299,7 @@ public final class WorkMarker implements Fence {
     try {
       driver().events().eventRecord(device, event, handle);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, this::destroy); // nobody may ask this marker again
+      Failures.runAfter(e, this::destroy); // nobody may ask this marker again
       if (!isOfCapture(e)) {
         throw e;
       }

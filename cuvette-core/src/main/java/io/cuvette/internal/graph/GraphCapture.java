@@ -45,7 +45,7 @@ public final class GraphCapture {
               .captures()
               .begun(state.device.id(), state.handle, memory == null ? null : memory.captures()));
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> driver.graphs().graphDestroy(streamEndCapture(driver, state)));
+      Failures.runAfter(e, () -> driver.graphs().graphDestroy(streamEndCapture(driver, state)));
       throw e;
     }
     state.capturing.changed();
@@ -80,7 +80,7 @@ public final class GraphCapture {
     try {
       driver = stream.hold();
     } catch (IllegalStateException e) {
-      Failures.closeAfter(e, () -> state.streams.endLeft(state));
+      Failures.runAfter(e, () -> state.streams.endLeft(state));
       throw e;
     }
     try {
@@ -120,7 +120,7 @@ public final class GraphCapture {
     if (own != null) {
       state.capturing.own.begun(
           own); // its stream ends it, if nobody can say now whether it goes on
-      Failures.closeAfter(
+      Failures.runAfter(
           failure,
           () -> {
             if (!state.capturing.goesOn()) {
@@ -134,7 +134,7 @@ public final class GraphCapture {
   public static void giveUp(OpenStream stream, Throwable failure) {
     DriverStream state = stream.state;
     if (!state.session.isClosed()) { // which has ended it
-      Failures.closeAfter(
+      Failures.runAfter(
           failure,
           () -> {
             if (state.isClosing()) {

@@ -96,7 +96,7 @@ public final class LibraryHandles {
       handle.bind(stream, bytes, source);
       return handle;
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> giveBack(handle));
+      Failures.runAfter(e, () -> giveBack(handle));
       throw e;
     }
   }
@@ -108,7 +108,7 @@ public final class LibraryHandles {
     try {
       return ObjectEnding.of(face, session, handle.toString(), true, () -> giveBack(handle));
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> giveBack(handle));
+      Failures.runAfter(e, () -> giveBack(handle));
       throw e;
     }
   }

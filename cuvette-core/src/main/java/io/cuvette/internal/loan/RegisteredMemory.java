@@ -103,7 +103,7 @@ public final class RegisteredMemory {
       driver.memory().memHostRegister(device.id(), memory, flags);
     } catch (CudaException e) {
       if (Once.mayBeDone(e)) {
-        Failures.closeAfter(e, this::unregisterIfRegistered);
+        Failures.runAfter(e, this::unregisterIfRegistered);
       }
       throw explained(e);
     }

@@ -72,7 +72,7 @@ public final class CapturedNode {
           .captures()
           .streamUpdateCaptureDependencies(device, state.handle, new long[] {made.node()});
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.graphs().graphDestroyNode(made.node()));
+      Failures.runAfter(e, () -> driver.graphs().graphDestroyNode(made.node()));
       throw e;
     }
     return made;

@@ -142,7 +142,7 @@ public final class OrderedMemory {
       BlockReports.allocated(watching, block, address, stream.state);
     } catch (RuntimeException | Error e) {
       block.clear();
-      Failures.closeAfter(e, () -> BlockReports.freed(watching, block, address));
+      Failures.runAfter(e, () -> BlockReports.freed(watching, block, address));
       throw e;
     }
     blocks.add(block);
@@ -361,7 +361,7 @@ public final class OrderedMemory {
     try {
       freeUnordered(block);
     } catch (CudaException e) {
-      Failures.closeAfter(e, () -> freePlainly(block));
+      Failures.runAfter(e, () -> freePlainly(block));
       throw e;
     }
   }

@@ -29,7 +29,7 @@ final class ExportedPieces {
     try {
       before = open.putIfAbsent(at, made);
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, made);
+      Failures.runAfter(e, made::close);
       throw e;
     }
     if (before == null) {

@@ -100,7 +100,7 @@ public final class ImportedPages {
       known.add(pages);
       return pages;
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, own);
+      Failures.runAfter(e, own::close);
       throw e;
     }
   }
@@ -145,7 +145,7 @@ public final class ImportedPages {
         left.forget();
         return mine.address();
       } catch (RuntimeException | Error e) {
-        Failures.closeAfter(e, left::reclaim);
+        Failures.runAfter(e, left::reclaim);
         if (e instanceof CudaException failure) {
           throw explained(failure);
         }
@@ -184,7 +184,7 @@ public final class ImportedPages {
 
     private void leave(PagedRange mine, Throwable failure) {
       if (session.isClosed()) { // another Cuda frees it, which does not know the rest
-        Failures.closeAfter(failure, mine::freeAtEnd);
+        Failures.runAfter(failure, mine::freeAtEnd);
       } else {
         session.children().add(left.atEndOfSession());
         boolean _ = left.end();

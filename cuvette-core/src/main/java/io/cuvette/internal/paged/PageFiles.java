@@ -39,7 +39,7 @@ public final class PageFiles implements AutoCloseable {
       try {
         handles.add(handle);
       } catch (OutOfMemoryError e) {
-        Failures.closeAfter(e, handle);
+        Failures.runAfter(e, handle::close);
         throw e;
       }
       sizes.add(bytes);
@@ -70,7 +70,7 @@ public final class PageFiles implements AutoCloseable {
       }
       return copy.made();
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, copy);
+      Failures.runAfter(e, copy::close);
       throw e;
     }
   }

@@ -117,7 +117,7 @@ public final class PagedRange {
       }
       giveAccess();
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> shrinkTo(before));
+      Failures.runAfter(e, () -> shrinkTo(before));
       throw e;
     }
   }
@@ -178,7 +178,7 @@ public final class PagedRange {
       calls.memMap(address + mapped, bytes, 0, handle);
     } catch (RuntimeException e) {
       if (Once.mayBeDone(e)) {
-        Failures.closeAfter(e, () -> unmapIfMapped(mapped, bytes));
+        Failures.runAfter(e, () -> unmapIfMapped(mapped, bytes));
       }
       throw e;
     }

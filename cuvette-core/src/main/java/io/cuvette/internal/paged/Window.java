@@ -234,7 +234,7 @@ public final class Window extends Block {
       calls.memUnmap(from, bytes);
     } catch (RuntimeException e) {
       if (Once.mayBeDone(e)) {
-        Failures.closeAfter(e, () -> findOut(from, bytes));
+        Failures.runAfter(e, () -> findOut(from, bytes));
       }
       throw e;
     }
@@ -269,7 +269,7 @@ public final class Window extends Block {
             }
             return new PageExport(part.address() - start, files.made());
           } catch (RuntimeException | Error e) {
-            Failures.closeAfter(e, files);
+            Failures.runAfter(e, files::close);
             throw e;
           }
         });

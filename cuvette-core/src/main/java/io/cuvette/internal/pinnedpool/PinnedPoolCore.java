@@ -246,7 +246,7 @@ public final class PinnedPoolCore extends PoolCore {
       try {
         BlockReports.allocatedForHost(watching, memory.block(), memory.address());
       } catch (RuntimeException e) {
-        Failures.closeAfter(e, memory::close);
+        Failures.runAfter(e, memory::close);
         throw e;
       }
     }
@@ -299,7 +299,7 @@ public final class PinnedPoolCore extends PoolCore {
     try {
       chunk = store.add(memory, sizeClass);
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, memory::close);
+      Failures.runAfter(e, memory::close);
       throw e;
     }
     if (chunk == null) {

@@ -52,7 +52,7 @@ public record Upstream(Object pool, String name, ChunkSource source, Session ses
       var wrong =
           new IllegalStateException(
               "%s returned %s (expected: %s)".formatted(who, given, expected));
-      Failures.closeAfter(wrong, given::close);
+      Failures.runAfter(wrong, given::close);
       throw wrong;
     }
     return given;

@@ -130,14 +130,14 @@ public final class Importer {
       MappingSource held = memory.heldFor(source);
       buffer = MappedBlock.own(faces, stream, table, memory, descriptor, pool, held);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
+      Failures.runAfter(e, () -> table.close(memory, stream.state, null));
       throw e;
     }
     try {
       checkFits(descriptor, source, memory);
       return buffer;
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, faces.memory(buffer)::close); // which is tried again if it fails
+      Failures.runAfter(e, faces.memory(buffer)::close); // which is tried again if it fails
       throw e;
     }
   }

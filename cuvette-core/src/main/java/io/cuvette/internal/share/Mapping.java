@@ -270,7 +270,7 @@ public final class Mapping {
       awaitDrain();
     } catch (CudaException e) {
       if (mapped) {
-        Failures.closeAfter(e, this::freePlainly);
+        Failures.runAfter(e, this::freePlainly);
       }
       throw e;
     }

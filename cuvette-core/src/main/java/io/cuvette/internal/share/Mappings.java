@@ -168,7 +168,7 @@ public final class Mappings implements MappingOrder {
       return known == null ? measured(memory, source, address) : known;
     } catch (Error e) {
       if (locked(() -> isNew(memory, address))) { // no heap for its place
-        Failures.closeAfter(e, () -> source.discard(address));
+        Failures.runAfter(e, () -> source.discard(address));
       }
       throw e;
     }

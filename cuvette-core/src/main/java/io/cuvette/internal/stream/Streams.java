@@ -181,7 +181,7 @@ public final class Streams {
       }
       throw e;
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.streams().streamDestroy(device.id(), handle));
+      Failures.runAfter(e, () -> driver.streams().streamDestroy(device.id(), handle));
       throw e;
     }
   }

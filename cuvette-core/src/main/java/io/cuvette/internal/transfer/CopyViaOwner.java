@@ -52,7 +52,7 @@ public final class CopyViaOwner {
           .memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
       follow(driver, device, between, stream.on().id(), stream.state.handle);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.streams().streamSynchronize(device, between));
+      Failures.runAfter(e, () -> driver.streams().streamSynchronize(device, between));
       throw e;
     }
   }

@@ -52,7 +52,7 @@ final class StagingChunk implements AutoCloseable {
       MemorySegment memory = Objects.requireNonNull(pinned.hostMemory());
       return new StagingChunk(device, stream, pinned, memory, atEnd);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, pinned::close);
+      Failures.runAfter(e, pinned::close);
       throw e;
     }
   }
