@@ -37,6 +37,10 @@ class BoxCopiesTest extends SimTestBase {
     assertFails(INVALID, "source: " + rows, () -> copy(to, side(memory, 16, 1), 8, 2, 2));
     copy(to, from, 16, 2, 2);
     copy(to, from, 0, 2, 2);
+    long most = BoxCopy.MAX_PITCH;
+    copy(side(target, most, 1), side(memory, most, 1), 8, 1, 1);
+    String beyond = "pitch 2147483648 (expected: 8 to 2147483647)";
+    assertFails(INVALID, beyond, () -> copy(side(target, most + 1, 1), from, 8, 1, 1));
     driver.streams().streamSynchronize(0, stream);
   }
 

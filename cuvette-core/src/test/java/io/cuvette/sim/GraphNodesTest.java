@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 class GraphNodesTest extends SimTestBase {
   private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
   private static final int VERBOSE = 1;
+  private static final int UPLOAD = 2;
   private static final int PRIORITIES = 1 << 9;
   private static final int CONDITIONALS = 1 << 15;
 
@@ -78,6 +79,21 @@ class GraphNodesTest extends SimTestBase {
         "requested=%d".formatted(GIB),
         () -> added(graph, new GraphNodeParams.Allocation(0, GIB, List.of(), 0)));
     assertThat(driver.graphs().graphGetNodes(graph)).isEmpty();
+  }
+
+  @Test
+  void uploadThatThereIsNoMemoryFor_leavesNoExecutable() {
+    long _ = added(graph, new GraphNodeParams.Allocation(0, 20 * MIB, List.of(), 0)).node();
+    long taken = driver.memory().memAlloc(0, 50 * MIB);
+    for (int i = 0; i < 2; i++) { // of such a graph there is one executable at a time
+      assertFails(
+          CudaStatus.OUT_OF_MEMORY,
+          "20971520",
+          () -> driver.graphs().graphInstantiateWithParams(0, graph, UPLOAD, 0));
+    }
+    driver.memory().memFree(0, taken);
+    long made = driver.graphs().graphInstantiateWithParams(0, graph, UPLOAD, 0).executable();
+    assertThat(made).isNotZero();
   }
 
   @Test

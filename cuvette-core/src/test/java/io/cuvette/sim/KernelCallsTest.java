@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class KernelCallsTest extends SimTestBase {
   private static final int THREADS = 1024;
+  private static final int DYNAMIC_SHARED = 8;
   private static final int CARVEOUT = 9;
   private static final int LARGE_CLUSTERS = 14;
   private static final int POLICY = 15;
@@ -175,6 +176,19 @@ class KernelCallsTest extends SimTestBase {
     assertThat(driver.kernels().kernelGetAttribute(6, kernel, 0))
         .as("code for sm_90")
         .isEqualTo(90);
+  }
+
+  @Test
+  void sharedMemoryAllowedOnOneDevice_isForLaunchesThereAlone() {
+    long kernel = find(_ -> {});
+    LaunchShape large = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 60_000, false, false);
+    driver.kernels().kernelSetAttribute(DYNAMIC_SHARED, 60_000, kernel, 1);
+    driver.kernels().launchKernel(1, 0, kernel, large, arguments(2));
+    assertFails(
+        INVALID_VALUE,
+        "60000 bytes (expected: 0 to 49152",
+        () -> driver.kernels().launchKernel(0, 0, kernel, large, arguments(2)));
+    driver.streams().streamSynchronize(1, 0);
   }
 
   @Test

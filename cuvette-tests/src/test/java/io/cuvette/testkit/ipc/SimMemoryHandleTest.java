@@ -64,6 +64,7 @@ class SimMemoryHandleTest extends SimSharingBase {
     fill(importer, theirs, 1, 1, in);
     importer.sharing().ipcCloseMemHandle(0, theirs);
     assertThat(importer.liveAllocations()).isZero();
+    assertThat(importer.liveBytes(0)).isZero();
     assertThat(importer.liveSharedFiles()).isZero();
     assertFails(
         CudaStatus.INVALID_VALUE,
@@ -166,6 +167,17 @@ class SimMemoryHandleTest extends SimSharingBase {
     long event = exporter.events().eventCreate(0, INTERPROCESS);
     byte[] other = exporter.sharing().ipcGetEventHandle(0, event);
     assertFails(status, "of kind 3", () -> importer.sharing().ipcOpenMemHandle(0, other));
+  }
+
+  /** The driver knows its own without a look at the file. */
+  @Test
+  void handleOfItsOwnThatWasFreed_isStillRefusedAsItsOwn() {
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    exporter.memory().memFree(0, ours);
+    assertFails(
+        CudaStatus.INVALID_CONTEXT,
+        "made by this process",
+        () -> exporter.sharing().ipcOpenMemHandle(0, handle));
   }
 
   @Test

@@ -50,6 +50,21 @@ class PriorityOrderTest {
         .containsExactly(0, 1, 2, 3);
   }
 
+  /** Whichever place it has among them. */
+  @Test
+  void streamThatComesFirstOfThree_comesBeforeEachOfThemAlone() {
+    for (int seed = 0; seed < 20; seed++) {
+      List<Integer> firsts = new ArrayList<>();
+      for (long[] among : new long[][] {{1, 2, 3}, {1, 2}, {1, 3}, {2, 3}, {3, 2, 1}}) {
+        PriorityOrder order = new PriorityOrder(new SplittableRandom(seed));
+        firsts.add((int) among[order.next(among.length, i -> among[i])]);
+      }
+      int first = firsts.getFirst();
+      assertThat(firsts.subList(1, 4)).as("pairs").filteredOn(each -> each == first).hasSize(2);
+      assertThat(firsts.getLast()).isEqualTo(first);
+    }
+  }
+
   /** Points of change at one distance would miss programs of the same rhythm. */
   @Test
   void distancesOfPointsOfChange_areRandom_upToOneThatIsChosenFirst() {
