@@ -63,6 +63,13 @@ class OnceTest {
   }
 
   @Test
+  void unregistering_isNotTriedAgain_whereOthersHaveDoneIt() {
+    assertThatThrownBy(() -> once.free(failing(CudaStatus.HOST_MEMORY_NOT_REGISTERED)))
+        .isInstanceOf(CudaException.class);
+    assertThat(once.isDone()).isTrue();
+  }
+
+  @Test
   void errorOfAFree_letsItBeMadeAgain() {
     Error full = new OutOfMemoryError("on purpose");
     assertThatThrownBy(() ->

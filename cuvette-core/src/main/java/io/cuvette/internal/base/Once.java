@@ -1,6 +1,7 @@
 package io.cuvette.internal.base;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 
@@ -52,9 +53,12 @@ public final class Once {
   /**
    * Whether a call of the driver that failed so may have done its work: it reports what earlier
    * work of the device failed with. Nothing can be freed there any more, and what was freed is
-   * another's by now if the error was not the device's last word.
+   * another's by now if the error was not the device's last word. Or others did it: memory of the
+   * program that they unregistered may be registered anew.
    */
   public static boolean mayBeDone(Throwable e) {
-    return e instanceof CudaException failure && failure.status().losesContext();
+    return e instanceof CudaException failure
+        && (failure.status().losesContext()
+            || failure.status() == CudaStatus.HOST_MEMORY_NOT_REGISTERED);
   }
 }

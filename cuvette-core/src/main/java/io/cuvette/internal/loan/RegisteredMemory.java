@@ -4,7 +4,6 @@ import io.cuvette.DeviceAttribute;
 import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.base.OutOfMemoryText;
@@ -55,15 +54,7 @@ public final class RegisteredMemory {
     Runnable letGo = ArenaHold.of("segment", memory);
     try {
       RegisteredMemory registered = new RegisteredMemory(memory, stream, letGo);
-      boolean _ =
-          stream
-              .on()
-              .session()
-              .gate()
-              .make(() -> {
-                registered.own(faces, buffer, stream);
-                return true;
-              });
+      boolean _ = stream.on().session().gate().make(() -> registered.own(faces, buffer, stream));
     } catch (RuntimeException | Error e) {
       Failures.runAfter(e, letGo); // which needs no heap
       throw e;
@@ -96,7 +87,7 @@ public final class RegisteredMemory {
     }
   }
 
-  private void own(Faces faces, Face buffer, OpenStream stream) {
+  private boolean own(Faces faces, Face buffer, OpenStream stream) {
     int flags = memory.isReadOnly() ? PORTABLE_AND_MAPPED | READ_ONLY : PORTABLE_AND_MAPPED;
     LongConsumer end = _ -> end(); // before there is something to end
     try {
@@ -108,6 +99,7 @@ public final class RegisteredMemory {
       throw explained(e);
     }
     PlainBlock.ownRegistered(faces, buffer, memory, stream, end);
+    return true;
   }
 
   private RuntimeException explained(CudaException e) {
@@ -141,7 +133,7 @@ public final class RegisteredMemory {
     try {
       driver.memory().memHostUnregister(device.id(), memory.address());
     } catch (CudaException e) {
-      if (Once.mayBeDone(e) || e.status() == CudaStatus.HOST_MEMORY_NOT_REGISTERED) {
+      if (Once.mayBeDone(e)) {
         ended();
       }
       throw e;

@@ -10,9 +10,12 @@ import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.ScriptedDriver;
@@ -117,6 +120,25 @@ class RegisteredMemoryTest {
       registered.close();
       arena.close(); // at once: nothing holds it any more
     }
+  }
+
+  @Tag("simulated")
+  @Test
+  void memoryThatOthersUnregistered_isLetGo_andNotUnregisteredAgain() {
+    ScriptedDriver script = new ScriptedDriver().note("memHostUnregister");
+    Arena arena = Arena.ofShared();
+    try (Cuda cuda =
+        Cuda.open(
+            CudaOptions.DEFAULTS.withDriver(
+                script.over(SimulatedDriver.open(SimulatedOptions.DEFAULTS))))) {
+      PinnedBuffer registered = cuda.registerHost(arena.allocate(4096));
+      cuda.driver().memory().memHostUnregister(0, registered.address());
+      assertThatThrownBy(registered::close)
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("HOST_MEMORY_NOT_REGISTERED");
+      arena.close();
+    }
+    assertThat(script.notes()).as("the other's and ours").hasSize(2);
   }
 
   @CudaTest
