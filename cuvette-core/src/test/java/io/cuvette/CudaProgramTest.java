@@ -266,6 +266,14 @@ class CudaProgramTest {
     assertThat(compiler.compilations).hasValue(++expected);
   }
 
+  /** Wherever the process stands, and whatever looks for the file. */
+  @Test
+  void includeFolder_isGivenAsAWholePath() {
+    CompilerOptions options = CompilerOptions.DEFAULTS.withIncludeFolder(Path.of("a/../b"));
+    assertThat(options.arguments(KernelCode.Kind.PTX))
+        .contains("--include-path=" + Path.of("b").toAbsolutePath());
+  }
+
   @Test
   void headerThatAppearsOrChangesInTime_isNoticed(@TempDir Path folder) throws IOException {
     Path include = Files.createDirectory(folder.resolve("include"));

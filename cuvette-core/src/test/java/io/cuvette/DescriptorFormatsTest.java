@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.BufferDescriptor.Kind;
 import io.cuvette.driver.IpcCalls;
 import java.nio.ByteBuffer;
 import java.util.Random;
@@ -19,7 +20,7 @@ class DescriptorFormatsTest {
 
   private final Random random = new Random(17);
 
-  private BufferDescriptor buffer(BufferDescriptor.Kind kind, long offset, long bytes) {
+  private BufferDescriptor buffer(Kind kind, long offset, long bytes) {
     return new BufferDescriptor(kind, offset, bytes, PROCESS, DEVICE, handle());
   }
 
@@ -39,7 +40,7 @@ class DescriptorFormatsTest {
 
   @Test
   void bufferDescriptor_comesBackFromItsBytes() {
-    for (BufferDescriptor.Kind kind : BufferDescriptor.Kind.values()) {
+    for (Kind kind : Kind.values()) {
       BufferDescriptor made = buffer(kind, 512, Long.MAX_VALUE - 512);
       byte[] bytes = made.toBytes();
       assertThat(bytes).hasSize(BUFFER_BYTES);
@@ -64,13 +65,34 @@ class DescriptorFormatsTest {
       assertThat(back).isEqualTo(made).hasSameHashCodeAs(made);
       assertThat(back.blockingSync()).isEqualTo(blocking);
       assertThat(back.deviceUuid()).isEqualTo(DEVICE);
-      assertThat(back).isNotEqualTo(new EventDescriptor(!blocking, PROCESS, DEVICE, made.handle()));
     }
   }
 
   @Test
+  void descriptorsThatDifferInAnything_areNotEqual() {
+    byte[] handle = handle();
+    Kind kind = Kind.PLAIN;
+    BufferDescriptor one = new BufferDescriptor(kind, 1, 2, PROCESS, DEVICE, handle);
+    assertThat(one).isEqualTo(new BufferDescriptor(kind, 1, 2, PROCESS, DEVICE, handle.clone()));
+    assertThat(one)
+        .isNotEqualTo(new BufferDescriptor(Kind.HOST_POOL, 1, 2, PROCESS, DEVICE, handle))
+        .isNotEqualTo(new BufferDescriptor(kind, 0, 2, PROCESS, DEVICE, handle))
+        .isNotEqualTo(new BufferDescriptor(kind, 1, 3, PROCESS, DEVICE, handle))
+        .isNotEqualTo(new BufferDescriptor(kind, 1, 2, DEVICE, DEVICE, handle))
+        .isNotEqualTo(new BufferDescriptor(kind, 1, 2, PROCESS, PROCESS, handle))
+        .isNotEqualTo(new BufferDescriptor(kind, 1, 2, PROCESS, DEVICE, handle()));
+    EventDescriptor event = new EventDescriptor(true, PROCESS, DEVICE, handle);
+    assertThat(event)
+        .isEqualTo(new EventDescriptor(true, PROCESS, DEVICE, handle.clone()))
+        .isNotEqualTo(new EventDescriptor(false, PROCESS, DEVICE, handle))
+        .isNotEqualTo(new EventDescriptor(true, DEVICE, DEVICE, handle))
+        .isNotEqualTo(new EventDescriptor(true, PROCESS, PROCESS, handle))
+        .isNotEqualTo(new EventDescriptor(true, PROCESS, DEVICE, handle()));
+  }
+
+  @Test
   void bytesOfADescriptor_areNotItsOwn() {
-    BufferDescriptor made = buffer(BufferDescriptor.Kind.PLAIN, 0, 1);
+    BufferDescriptor made = buffer(Kind.PLAIN, 0, 1);
     byte[] before = made.toBytes();
     made.toBytes()[60] ^= 1;
     made.handle()[0] ^= 1;
@@ -79,7 +101,7 @@ class DescriptorFormatsTest {
 
   @Test
   void anyChangedBit_isRefused() {
-    byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
+    byte[] whole = buffer(Kind.DEVICE_POOL, 0, 64).toBytes();
     byte[] event = new EventDescriptor(true, PROCESS, DEVICE, handle()).toBytes();
     for (int bit = 0; bit < whole.length * 8; bit++) {
       byte[] changed = whole.clone();
@@ -97,7 +119,7 @@ class DescriptorFormatsTest {
 
   @Test
   void anyOtherLength_isRefusedAndNamed() {
-    byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
+    byte[] whole = buffer(Kind.DEVICE_POOL, 0, 64).toBytes();
     for (int length = 0; length < 2 * whole.length; length++) {
       if (length != whole.length) {
         byte[] other = java.util.Arrays.copyOf(whole, length);
@@ -129,7 +151,7 @@ class DescriptorFormatsTest {
   /** With a right checksum: what a peer can make up on purpose. */
   @Test
   void forgedFields_areRefusedOrHarmless() {
-    byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
+    byte[] whole = buffer(Kind.DEVICE_POOL, 0, 64).toBytes();
     for (int round = 0; round < 20_000; round++) {
       byte[] forged = whole.clone();
       for (int change = 0; change <= round % 4; change++) {
@@ -148,7 +170,7 @@ class DescriptorFormatsTest {
 
   @Test
   void versionKindOffsetAndSize_areNamedWhenWrong() {
-    byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
+    byte[] whole = buffer(Kind.DEVICE_POOL, 0, 64).toBytes();
     refused(put(whole, 4, (short) 2), "version: 2");
     refused(putByte(whole, 6, 0), "kind: 0");
     refused(putByte(whole, 6, 5), "kind: 5");

@@ -172,6 +172,7 @@ class ManagedAdviceTest {
   void closedBuffer_answersNothing(Cuda cuda) {
     ManagedBuffer buffer = cuda.allocateManaged(PAGE);
     ManagedBuffer slice = buffer.slice(0, 100);
+    ManagedBuffer nothing = buffer.slice(0, 0);
     var places = buffer.accessedBy();
     buffer.close();
     for (Consumer<ManagedBuffer> call :
@@ -183,7 +184,7 @@ class ManagedAdviceTest {
             one -> one.setReadMostly(true),
             one -> one.setAccessedBy(List.of()),
             one -> one.prefetch(MemoryLocation.host()))) {
-      for (ManagedBuffer dead : List.of(buffer, slice)) {
+      for (ManagedBuffer dead : List.of(buffer, slice, nothing)) {
         assertThatThrownBy(() -> call.accept(dead)).isInstanceOf(IllegalStateException.class);
       }
     }

@@ -3,12 +3,19 @@ package io.cuvette.testkit.stream;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ManagedMemoryResource;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
+import java.util.List;
+import java.util.function.LongFunction;
 
 /** What is current on a thread, and that scopes restore exactly what was. */
 class CurrentTest {
@@ -123,6 +130,32 @@ class CurrentTest {
         Buffer pooled = cuda.defaultMemoryPool().allocate(64)) {
       assertThat(buffer.stream()).isEqualTo(stream);
       assertThat(pooled.stream()).isEqualTo(stream);
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void everyKindOfMemory_isOfTheCurrentStream_unlessOneIsNamed(
+      Cuda cuda, CudaStream stream, DeviceMemoryResource resource) {
+    try (ManagedMemoryResource managed = new ManagedMemoryResource(cuda);
+        PinnedMemoryResource pinned = new PinnedMemoryResource(cuda);
+        AsyncMemoryPool async = new AsyncMemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+        Scope _ = stream.use()) {
+      List<LongFunction<Buffer>> all =
+          List.of(
+              cuda::allocate,
+              cuda::allocateManaged,
+              cuda.defaultMemoryPool()::allocate,
+              resource::allocate,
+              managed::allocate,
+              pinned::allocate,
+              async::allocate,
+              elastic::allocate);
+      for (LongFunction<Buffer> allocator : all) {
+        try (Buffer buffer = allocator.apply(64)) {
+          assertThat(buffer.stream()).as("%s", buffer).isEqualTo(stream);
+        }
+      }
     }
   }
 
