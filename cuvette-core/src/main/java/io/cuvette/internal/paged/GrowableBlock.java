@@ -166,10 +166,8 @@ public final class GrowableBlock extends Block {
     session.leaks().drain();
     boolean _ = session.frees().freeLeft();
     long _ = streams.relief().releaseCached(device); // first: what is idle is free after a wait
-    if (!session.isInsideCallback()) {
-      streams.relief().awaitFrees(device);
-      long _ = streams.relief().releaseCached(device);
-    }
+    streams.relief().awaitFrees(device);
+    long _ = streams.relief().releaseCached(device);
   }
 
   private void mapAgain(long bytes) {
@@ -215,9 +213,7 @@ public final class GrowableBlock extends Block {
         cut(bytes);
         markWork();
       }
-      if (!session.isInsideCallback()) {
-        workBehind.forEach(WorkMarker::await);
-      }
+      workBehind.forEach(WorkMarker::await);
       settle();
     });
   }

@@ -34,6 +34,7 @@ import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -208,7 +209,9 @@ class SecondDeviceTest {
     driver.note(
         "deviceCanAccessPeer", call -> call.number("device") + " to " + call.number("peer"));
     driver.note("memSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
-    GrowableOptions options = GrowableOptions.ofMaxBytes(MIB).withPeers(cuda.devices());
+    List<CudaDevice> peers = new ArrayList<>(cuda.devices());
+    peers.addAll(cuda.devices()); // each is asked and named once
+    GrowableOptions options = GrowableOptions.ofMaxBytes(MIB).withPeers(peers);
     for (CudaDevice device : cuda.devices()) {
       try (GrowableBuffer growable = device.growable(options)) {
         growable.grow(MIB);

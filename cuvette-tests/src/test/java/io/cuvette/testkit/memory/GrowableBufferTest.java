@@ -13,18 +13,24 @@ import io.cuvette.CudaStream;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.GrowableOptions;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -171,20 +177,21 @@ class GrowableBufferTest {
   @CudaTest(memory = "64MiB")
   void growthWithoutMemory_changesNothing_andSaysTheNumbers(Cuda cuda) {
     try (GrowableBuffer buffer = cuda.device(0).growable(1L << 30)) {
-      buffer.grow(4 * MIB);
+      buffer.grow(5 * MIB);
       buffer.fill((byte) 5);
       long held = buffer.blockBytes();
       assertThatThrownBy(() -> buffer.grow(100 * MIB))
           .isInstanceOfSatisfying(
               OutOfDeviceMemoryException.class,
               e -> {
-                assertThat(e.details().usedBytes()).isEqualTo(4 * MIB);
-                assertThat(e.details().heldBytes()).isEqualTo(held);
-                assertThat(e.requestedBytes()).isEqualTo(96 * MIB);
+                assertThat(e.details().usedBytes()).isEqualTo(5 * MIB);
+                assertThat(e.details().heldBytes()).isEqualTo(held).isGreaterThan(5 * MIB);
+                assertThat(e.details().freeBytes()).isEqualTo(held - 5 * MIB);
+                assertThat(e.requestedBytes()).isEqualTo(95 * MIB);
               });
-      assertThat(buffer.byteSize()).isEqualTo(4 * MIB);
+      assertThat(buffer.byteSize()).isEqualTo(5 * MIB);
       assertThat(buffer.blockBytes()).isEqualTo(held);
-      assertThat(byteAt(buffer, 4 * MIB - 1)).isEqualTo((byte) 5);
+      assertThat(byteAt(buffer, 5 * MIB - 1)).isEqualTo((byte) 5);
       buffer.grow(8 * MIB);
     }
   }
@@ -200,6 +207,57 @@ class GrowableBufferTest {
       assertThatThrownBy(() -> buffer.grow(24 * MIB))
           .isInstanceOf(OutOfDeviceMemoryException.class)
           .hasMessageContaining("free %d of a limit of %d".formatted(24 * MIB, 32 * MIB));
+    }
+  }
+
+  /** It is mapped already, as it could not be unmapped either. */
+  @CudaTest(simulatedOnly = true)
+  void growthWhoseAccessFails_givesItWhenItIsTriedAgain(Cuda cuda, ScriptedDriver script) {
+    try (GrowableBuffer buffer = cuda.device(0).growable(32 * MIB)) {
+      script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+      script.fail("memUnmap", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> buffer.grow(8 * MIB)).isInstanceOf(CudaException.class);
+      assertThat(buffer.byteSize()).isZero();
+      assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+      buffer.grow(8 * MIB);
+      buffer.fill((byte) 8);
+      assertThat(byteAt(buffer, 8 * MIB - 1)).isEqualTo((byte) 8);
+    }
+  }
+
+  /** A callback waits for nothing, and what comes after it asks again. */
+  @CudaTest(simulatedOnly = true)
+  void memoryWithWorkThatCouldNotBeMarked_staysMappedUntilItIsDone(
+      Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream busy, @NonBlocking CudaStream other)
+      throws Exception {
+    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
+      buffer.grow(2 * MIB);
+      buffer.grow(8 * MIB);
+      CountDownLatch over = new CountDownLatch(1);
+      var _ = busy.addCallback(() -> await(over));
+      buffer.fill((byte) 1, busy);
+      CompletableFuture<Void> shrunk =
+          other.addCallback(() -> {
+            script.fail("eventCreate", CudaStatus.NOT_PERMITTED, 1);
+            assertThatThrownBy(() -> buffer.shrink(MIB)).isInstanceOf(CudaException.class);
+            buffer.shrink(MIB);
+            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+          });
+      try {
+        shrunk.get(30, TimeUnit.SECONDS);
+      } finally {
+        over.countDown();
+      }
+      buffer.shrink(MIB);
+      assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new CancellationException("interrupted");
     }
   }
 

@@ -10,6 +10,7 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
+import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
@@ -236,6 +237,23 @@ class CallbackCallsTest {
           () ->
               assertThatThrownBy(() -> cuda.allocate(32 << 20))
                   .isInstanceOf(io.cuvette.OutOfDeviceMemoryException.class));
+    }
+  }
+
+  @CudaTest(memory = "64MiB")
+  void growthWithoutMemory_isOutOfMemory_notADeadlock(Cuda cuda, CudaStream stream)
+      throws Exception {
+    try (GrowableBuffer grown = cuda.device(0).growable(256 << 20)) {
+      MemoryResource.async().allocate(32 << 20, stream).close();
+      Buffer pooled = cuda.allocate(16 << 20, stream);
+      inCallback(
+          stream,
+          () -> {
+            pooled.close();
+            assertThatThrownBy(() -> grown.grow(128 << 20))
+                .isInstanceOf(io.cuvette.OutOfDeviceMemoryException.class);
+            assertThat(grown.byteSize()).isZero();
+          });
     }
   }
 
