@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.graph.OpenGraphExec;
 import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -49,6 +51,25 @@ class ClosedIsForgottenTest {
   void closedPool_isNotKeptByItsCuda() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       checkForgotten(closedPool(cuda));
+    }
+  }
+
+  @Test
+  void memoryThatWentBackUpstream_isNotKeptByItsPool() {
+    List<WeakReference<Object>> chunks = new ArrayList<>();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      PinnedAllocator upstream =
+          bytes -> {
+            PinnedBuffer chunk = cuda.directPinned().allocate(bytes);
+            chunks.add(new WeakReference<>(chunk));
+            return chunk;
+          };
+      PinnedPoolOptions options = PinnedPoolOptions.DEFAULTS.withUpstream(upstream);
+      try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+        pool.allocate(1).close();
+        assertThat(pool.freeAllBlocks()).isPositive();
+        checkForgotten(chunks.getFirst());
+      }
     }
   }
 

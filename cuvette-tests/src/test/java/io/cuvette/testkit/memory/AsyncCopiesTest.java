@@ -275,6 +275,25 @@ class AsyncCopiesTest {
     }
   }
 
+  /** The JVM does not tell which. */
+  @CudaTest(simulatedOnly = true, sanitized = false)
+  void arenaThatIsClosedDuringACall_isNamed(Cuda cuda, ScriptedDriver script, CudaStream stream) {
+    Arena arena = Arena.ofShared();
+    MemorySegment source = arena.allocate(100);
+    script.answer(
+        "memcpyHtoDAsync",
+        call -> {
+          arena.close();
+          return call.proceed();
+        });
+    try (Buffer target = cuda.allocate(100, stream)) {
+      assertThatThrownBy(() -> target.copyFrom(source, stream))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("memory of the host: the arena of")
+          .hasMessageContaining("was closed during the copy; copy of 100 bytes: some may be");
+    }
+  }
+
   @CudaTest
   void whatCouldMoveOrVanish_isRefused(Cuda cuda, CudaStream stream) {
     try (Arena arena = Arena.ofConfined();

@@ -113,6 +113,43 @@ class ElasticFaultsTest {
     }
   }
 
+  /** The addresses of memory that is still mapped are nobody else's. */
+  @Test
+  void addressesOfMemoryThatCannotBeUnmapped_areKeptUntilItIs() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+      script.fail("memSetAccess", CudaStatus.NOT_PERMITTED);
+      script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+      assertThatThrownBy(() -> pool.allocate(5 * MIB)).isInstanceOf(CudaException.class);
+      script.note("memAddressFree");
+      assertThatThrownBy(pool::close).isInstanceOf(CudaException.class);
+      assertThat(script.notes()).isEmpty();
+      script.unscript("memUnmap");
+    }
+    assertThat(script.notes()).hasSize(1);
+  }
+
+  @Test
+  void memoryInUse_isUnmappedWithTheCuda_alsoIfAPartCannotBe() {
+    ScriptedDriver script = new ScriptedDriver();
+    Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+    ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+    long first = pool.allocate(2 * MIB).address();
+    Buffer _ = pool.allocate(2 * MIB);
+    Buffer _ = pool.allocate(2 * MIB);
+    script.answer(
+        "memUnmap",
+        call -> {
+          if (call.number("address") == first) {
+            throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "scripted by the test");
+          }
+          return call.proceed();
+        });
+    assertThatThrownBy(cuda::close).hasMessageContaining("scripted by the test");
+    assertThat(script.count("memUnmap")).isEqualTo(2);
+  }
+
   /** Whoever closes it cannot end it, as a part is on its way. */
   @Test
   void poolThatIsClosedWhileItIsTrimmed_endsWithThat() throws InterruptedException {

@@ -9,6 +9,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.PinnedBuffer;
@@ -133,6 +134,29 @@ class PinnedPoolTest {
   }
 
   @CudaTest
+  void requestedBytes_areThoseOfTheBuffersInUse(PinnedMemoryPool pool) {
+    PinnedBuffer first = pool.allocate(100);
+    PinnedBuffer second = pool.allocate(300);
+    assertThat(pool.stats().requestedBytes()).isEqualTo(400);
+    first.close();
+    assertThat(pool.stats().requestedBytes()).isEqualTo(300);
+    second.close();
+    assertThat(pool.stats().requestedBytes()).isZero();
+  }
+
+  @CudaTest
+  void countsAndPeaks_areThereOnceTheCudaIsClosed(Subject subject) {
+    Cuda cuda = subject.open(defaults -> defaults.withLeakLevel(LeakLevel.OFF));
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    PinnedBuffer _ = pool.allocate(1024);
+    pool.allocate(2048).close();
+    cuda.close();
+    PinnedPoolStats expected =
+        new PinnedPoolStats(0, 0, 0, 0, 0, 0, 0, 3072, 3072, 2, 2, 0, Long.MAX_VALUE);
+    assertThat(pool.stats()).isEqualTo(expected);
+  }
+
+  @CudaTest
   void limit_isHard_andCachedBlocksMakeRoom(Cuda cuda) {
     try (PinnedMemoryPool pool = limited(cuda, 4096)) {
       pool.allocate(2048).close();
@@ -156,7 +180,8 @@ class PinnedPoolTest {
     OneChunk upstream = new OneChunk(cuda);
     PinnedPoolOptions options = PinnedPoolOptions.DEFAULTS.withUpstream(upstream);
     try (PinnedMemoryPool idle = new PinnedMemoryPool(cuda, options);
-        PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+        PinnedMemoryPool pool =
+            new PinnedMemoryPool(cuda, options.withLimit(MemoryLimit.ofBytes(512)))) {
       idle.allocate(512).close();
       pool.allocate(512).close();
       assertThat(idle.totalBytes()).isZero();
