@@ -166,8 +166,10 @@ public final class GrowableBlock extends Block {
     session.leaks().drain();
     boolean _ = session.frees().freeLeft();
     long _ = streams.relief().releaseCached(device); // first: what is idle is free after a wait
-    streams.relief().awaitFrees(device);
-    long _ = streams.relief().releaseCached(device);
+    if (!session.isInsideCallback()) { // else it may wait for the callback
+      streams.relief().awaitFrees(device);
+      long _ = streams.relief().releaseCached(device);
+    }
   }
 
   private void mapAgain(long bytes) {
