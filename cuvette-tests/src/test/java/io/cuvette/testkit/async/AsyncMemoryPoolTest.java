@@ -13,8 +13,10 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
@@ -64,6 +66,30 @@ class AsyncMemoryPoolTest {
     assertThat(pool.freeAllBlocks()).isEqualTo(held);
     assertThat(pool.totalBytes()).isZero();
     assertThat(pool.usedBytes()).isZero();
+  }
+
+  @CudaTest
+  void freeAllBlocks_isAboutTheCurrentStream_unlessOneIsNamed(
+      AsyncMemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Scope _ = stream.use()) {
+      Buffer buffer = pool.allocate(64 * MIB);
+      for (int i = 0; i < 50; i++) {
+        buffer.fill((byte) i, stream);
+      }
+      buffer.close();
+      assertThat(pool.freeAllBlocks()).isGreaterThanOrEqualTo(64 * MIB);
+      assertThat(stream.isDone()).isTrue();
+    }
+  }
+
+  /** The driver is asked twice, and others use the pool in between. */
+  @CudaTest(simulatedOnly = true)
+  void freeBytes_areNeverANegativeNumber(ScriptedDriver driver, AsyncMemoryPool pool) {
+    driver.answer(
+        "memPoolGetAttribute",
+        call -> call.number("attribute") == MemPoolAttribute.USED_MEM_CURRENT ? MIB : 0L);
+    assertThat(pool.freeBytes()).isZero();
+    driver.unscript("memPoolGetAttribute");
   }
 
   /** What others take meanwhile was not released, nor is it less than nothing. */

@@ -9,9 +9,13 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
 import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.Scope;
 import io.cuvette.driver.CudaException;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Device memory without a pool of the driver, from one process to another. */
@@ -57,6 +61,27 @@ class PlainSharingTest extends TwoProcesses {
         assertThat(bytes(theirOne)).containsOnly(1);
         assertThat(bytes(theirTwo)).containsOnly(2);
         assertThat(theirTwo.address()).as("one mapping").isEqualTo(theirOne.address() + 512);
+      }
+    }
+  }
+
+  @Test
+  void imports_areOfTheImportersCurrentStream_unlessOneIsNamed() {
+    try (DeviceMemoryResource resource = shared();
+        PinnedMemoryResource host = new PinnedMemoryResource(exporter, PINNED);
+        Buffer plain = direct(64);
+        Buffer pooled = resource.allocate(64);
+        Buffer pinned = host.allocate(64);
+        DeviceMemoryResource theirs = mapped(resource);
+        PinnedMemoryResource theirHost =
+            PinnedMemoryResource.fromAllocationHandle(importer, host.allocationHandle());
+        CudaStream stream = there().createStream();
+        Scope _ = stream.use();
+        Buffer theirPlain = there().importBuffer(plain.descriptor());
+        Buffer theirPooled = theirs.importBuffer(pooled.descriptor());
+        Buffer theirPinned = theirHost.importBuffer(pinned.descriptor())) {
+      for (Buffer each : List.of(theirPlain, theirPooled, theirPinned)) {
+        assertThat(each.stream()).as("%s", each).isEqualTo(stream);
       }
     }
   }

@@ -14,7 +14,9 @@ import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 
 class ManagedMemoryTest {
@@ -33,6 +35,21 @@ class ManagedMemoryTest {
       cuda.currentStream().synchronize();
       assertThat(Bytes.of(buffer)).isEqualTo(Bytes.random(1, 100_000));
     }
+  }
+
+  @CudaTest
+  void prefetch_isInOrderOfTheCurrentStream_unlessOneIsNamed(
+      Cuda cuda, ScriptedDriver script, CudaStream current, CudaStream named) {
+    script.note("memPrefetchAsync", call -> Long.toHexString(call.number("stream")));
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE);
+        Scope _ = current.use()) {
+      buffer.prefetch(MemoryLocation.host());
+      buffer.prefetch(MemoryLocation.host(), named);
+      current.synchronize();
+      named.synchronize();
+    }
+    assertThat(script.notes())
+        .containsExactly(Long.toHexString(current.handle()), Long.toHexString(named.handle()));
   }
 
   @CudaTest

@@ -1,19 +1,26 @@
 package io.cuvette.testkit.stream;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ManagedMemoryResource;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.LongFunction;
 
@@ -216,5 +223,83 @@ class CurrentTest {
           .hasMessageContaining("is closed");
     }
     cuda.allocate(64).close();
+  }
+
+  /** They would not be if they were about another stream. */
+  @CudaTest
+  void everyOperationWithoutAStream_isRefused_ifTheCurrentOneIsClosed(Cuda cuda, CudaStream own) {
+    CudaStream stream = cuda.device(0).createStream();
+    MemorySegment host = MemorySegment.ofArray(new byte[64]);
+    CopyBox box = CopyBox.of(8, 8);
+    try (Buffer buffer = cuda.allocate(64, own);
+        Buffer other = cuda.allocate(64, own);
+        Scope _ = stream.use()) {
+      stream.close();
+      for (Runnable each :
+          List.<Runnable>of(
+              () -> buffer.fill(1),
+              () -> buffer.fillShorts((short) 1),
+              () -> buffer.copyFrom(other),
+              () -> buffer.copyTo(other),
+              () -> buffer.copyFrom(host),
+              () -> buffer.copyTo(host),
+              () -> buffer.copyFrom(other, box),
+              () -> buffer.copyFrom(host, box),
+              () -> buffer.copyTo(host, box),
+              () -> buffer.gatherFrom(List.of(host)),
+              () -> buffer.scatterTo(List.of(host)))) {
+        assertThatThrownBy(each::run)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageStartingWith("stream")
+            .hasMessageContaining("is closed");
+      }
+    }
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void whatAnElasticPoolIsAskedAndTold_isAboutTheCurrentDevice(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    MemoryLimit limit = MemoryLimit.ofBytes(64 * MIB);
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+        Buffer _ = pool.allocate(MIB, cuda.device(0).nullStream());
+        Scope _ = other.use()) {
+      Buffer far = pool.allocate(8 * MIB);
+      assertThat(pool.pages()).isEqualTo(pool.pages(other));
+      assertThat(pool.fragmentation()).isEqualTo(pool.fragmentation(other));
+      assertThat(pool.stats()).isEqualTo(pool.stats(other));
+      assertThat(pool.usedBytes()).isEqualTo(8 * MIB);
+      pool.setLimit(limit);
+      assertThat(pool.limit()).isEqualTo(pool.limit(other)).isEqualTo(limit);
+      assertThat(pool.limitBytes()).isEqualTo(64 * MIB);
+      assertThat(pool.limit(cuda.device(0))).isNotEqualTo(limit);
+      far.close();
+      assertThat(pool.trim(0)).isEqualTo(8 * MIB);
+      pool.allocate(8 * MIB).close();
+      assertThat(pool.trim(Duration.ZERO)).isEqualTo(8 * MIB);
+      pool.allocate(8 * MIB).close();
+      assertThat(pool.freeAllBlocks()).isEqualTo(8 * MIB);
+    }
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void whatACachingPoolIsAskedAndTold_isAboutTheCurrentDevice(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    MemoryLimit limit = MemoryLimit.ofBytes(64 * MIB);
+    try (MemoryPool pool = new MemoryPool(cuda);
+        Buffer _ = pool.allocate(MIB, cuda.device(0).nullStream());
+        Scope _ = other.use()) {
+      Buffer far = pool.allocate(8 * MIB);
+      assertThat(pool.stats()).isEqualTo(pool.stats(other));
+      assertThat(pool.usedBytes()).isEqualTo(8 * MIB);
+      pool.setLimit(limit);
+      assertThat(pool.limit()).isEqualTo(pool.limit(other)).isEqualTo(limit);
+      assertThat(pool.limit(cuda.device(0))).isNotEqualTo(limit);
+      far.close();
+      assertThat(pool.trim(0)).isEqualTo(8 * MIB);
+      pool.allocate(8 * MIB).close();
+      assertThat(pool.trim(Duration.ZERO)).isEqualTo(8 * MIB);
+      pool.allocate(8 * MIB).close();
+      assertThat(pool.freeAllBlocks()).isEqualTo(8 * MIB);
+    }
   }
 }
