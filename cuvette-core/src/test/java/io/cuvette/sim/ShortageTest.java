@@ -250,4 +250,32 @@ class ShortageTest {
     assertThat(free()).isEqualTo(32 * MIB);
     assertThat(fillUp(2 * MIB)).hasSize(16);
   }
+
+  @Test
+  void managedMemory_makesRoom_forStreams() {
+    reopen("memory=2GiB,context=600MiB");
+    long managed = driver.memory().memAllocManaged(0, 2 * GIB, 1).address();
+    driver.memory().memPrefetchAsync(0, managed, 2 * GIB, 1, 0, 0);
+    driver.streams().streamSynchronize(0, 0);
+    long before = free();
+    for (int i = 0; i < 256; i++) {
+      driver.streams().streamCreateWithPriority(0, 1, 0);
+    }
+    assertThat(free()).as("kept back, for nobody").isEqualTo(before).isPositive();
+  }
+
+  /** The free end of a page and the free front of the next are no page. */
+  @Test
+  void gapsOfTwoPages_doNotMakeOne() {
+    List<Long> blocks = new ArrayList<>();
+    for (int i = 0; i < 6; i++) {
+      blocks.add(driver.memory().memAlloc(0, MIB));
+    }
+    long before = free();
+    driver.memory().memFree(0, blocks.get(2));
+    driver.memory().memFree(0, blocks.get(1));
+    assertThat(free()).isEqualTo(before);
+    driver.memory().memFree(0, blocks.get(3));
+    assertThat(free() - before).isEqualTo(2 * MIB);
+  }
 }
