@@ -12,6 +12,8 @@ import io.cuvette.PoolOptions;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NvtxCalls;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -32,6 +34,9 @@ class NvtxMemoryDriverTest {
   private static final long CHUNK = 512;
   private final List<String> told = new CopyOnWriteArrayList<>();
 
+  /** What the tool answers for a heap. */
+  private long heap = 7;
+
   private final NvtxCalls tool =
       (NvtxCalls)
           Proxy.newProxyInstance(
@@ -39,7 +44,7 @@ class NvtxMemoryDriverTest {
               new Class<?>[] {NvtxCalls.class},
               (_, method, arguments) -> {
                 told.add(method.getName() + Arrays.toString(arguments));
-                return method.getReturnType() == long.class ? (Object) 7L : null;
+                return method.getReturnType() == long.class ? (Object) heap : null;
               });
 
   private Cuda open(UnaryOperator<CudaDriver> below) {
@@ -109,6 +114,61 @@ class NvtxMemoryDriverTest {
           .isInstanceOf(CudaException.class);
     }
     assertThat(told).isEmpty();
+  }
+
+  private static void lend(CudaDriver driver, long address) {
+    BlockListener listener = Objects.requireNonNull(driver.blockListener());
+    BlockListener.Block block = new BlockListener.Block(1, address, 100);
+    listener.blockAllocated(block, 0, 0);
+    listener.blockFreed(block);
+  }
+
+  /** A driver may fail to free what it freed before, as an error of earlier work comes late. */
+  @Test
+  void heapThatTheDriverDidNotFree_isOneAgain() {
+    CudaDriver refusing =
+        new ForwardingDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+          @Override
+          public MemoryCalls memory() {
+            return new ForwardingMemory(super.memory()) {
+              @Override
+              public void memFree(int device, long address) {
+                throw new CudaException(CudaStatus.UNKNOWN, "cuMemFree", "for a test");
+              }
+            };
+          }
+        };
+    try (CudaDriver driver = new NvtxMemoryDriver(refusing, tool)) {
+      long address = driver.memory().memAlloc(0, CHUNK);
+      lend(driver, address);
+      assertThatThrownBy(() -> driver.memory().memFree(0, address))
+          .isInstanceOf(CudaException.class);
+      assertThat(told.getLast()).isEqualTo("memHeapUnregister[7]");
+      told.clear();
+      lend(driver, address);
+      assertThat(told).hasSize(3).first().asString().startsWith("memHeapRegister");
+    }
+  }
+
+  @Test
+  void blockBehindAnAllocation_isNoPartOfIt() {
+    SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (CudaDriver driver = new NvtxMemoryDriver(simulator, tool)) {
+      long address = driver.memory().memAlloc(0, CHUNK);
+      lend(driver, address + CHUNK);
+      assertThat(told).isEmpty();
+      lend(driver, address + CHUNK - 100);
+      assertThat(told).hasSize(3);
+    }
+  }
+
+  @Test
+  void toolThatMakesNoHeap_isNotToldOfItsParts() {
+    heap = 0;
+    try (Cuda cuda = open(driver -> driver)) {
+      cuda.allocate(100).close();
+    }
+    assertThat(told).hasSize(1).first().asString().startsWith("memHeapRegister");
   }
 
   /** A sanitizer below would miss what is not passed on to it. */

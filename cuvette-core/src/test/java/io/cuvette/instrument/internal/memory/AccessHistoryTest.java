@@ -22,6 +22,13 @@ class AccessHistoryTest {
     return new WeakReference<>(access);
   }
 
+  private static void assertForgotten(WeakReference<Access> use) {
+    for (int i = 0; i < 10 && use.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(use.get()).isNull();
+  }
+
   /** A program may use the same bytes on one stream after the other for ever. */
   @Test
   void useThatIsFinished_isForgotten_onceAnotherStreamUsesItsBytes() {
@@ -30,10 +37,7 @@ class AccessHistoryTest {
     WeakReference<Access> write = use(first, Kind.WRITE);
     known.order.finish(known.workOf(first));
     WeakReference<Access> later = use(second, Kind.WRITE);
-    for (int i = 0; i < 10 && write.get() != null; i++) {
-      System.gc();
-    }
-    assertThat(write.get()).isNull();
+    assertForgotten(write);
     assertThat(later.get()).isNotNull();
     assertThat(history.unfinished(new Range(0x1000, 64, Kind.HOLD, false), known.order))
         .isSameAs(later.get());
@@ -45,10 +49,7 @@ class AccessHistoryTest {
     WeakReference<Access> use = use(lane, Kind.USE);
     assertThat(known.workOf(lane)).isNotNull(); // from now on its work is a later one
     WeakReference<Access> later = use(lane, Kind.USE);
-    for (int i = 0; i < 10 && use.get() != null; i++) {
-      System.gc();
-    }
-    assertThat(use.get()).isNull();
+    assertForgotten(use);
     assertThat(later.get()).isNotNull();
   }
 
@@ -57,19 +58,43 @@ class AccessHistoryTest {
     Lane first = known.create(0, 0x100, false, null);
     Lane second = known.create(0, 0x101, false, null);
     for (long i = 0; i < 1000; i++) {
-      write(first, i);
-      write(second, i);
+      WeakReference<Access> _ = write(first, i);
+      WeakReference<Access> _ = write(second, i);
     }
     known.order.finish(known.workOf(first));
     for (long i = 1000; i < 4000; i++) {
-      write(second, i);
+      WeakReference<Access> _ = write(second, i);
     }
     Access left = history.unfinished(new Range(0, 64, Kind.HOLD, false), known.order);
     assertThat(left).extracting(Access::lane).isSameAs(second);
   }
 
-  private void write(Lane lane, long place) {
+  private WeakReference<Access> write(Lane lane, long place) {
     Range range = new Range(place * 128, 64, Kind.WRITE, false);
-    history.add(new Access(lane, lane.next(), range, CallTrace.passing("use")), known.order);
+    Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"));
+    history.add(access, known.order);
+    return new WeakReference<>(access);
+  }
+
+  /** A large buffer may be used piece by piece, and no piece twice. */
+  @Test
+  void useThatIsFinished_isForgotten_onceThereWereManyOfOtherBytes() {
+    Lane lane = known.create(0, 0x100, false, null);
+    WeakReference<Access> use = write(lane, 0);
+    known.order.finish(known.workOf(lane));
+    for (long i = 1; i < 1000; i++) {
+      WeakReference<Access> _ = write(lane, i);
+    }
+    assertForgotten(use);
+  }
+
+  @Test
+  void readsOfAStream_areForgotten_onceTheyAreFinishedAndAnotherReads() {
+    Lane first = known.create(0, 0x100, false, null);
+    WeakReference<Access> read = use(first, Kind.READ);
+    known.order.finish(known.workOf(first));
+    WeakReference<Access> later = use(known.create(0, 0x101, false, null), Kind.READ);
+    assertForgotten(read);
+    assertThat(later.get()).isNotNull();
   }
 }

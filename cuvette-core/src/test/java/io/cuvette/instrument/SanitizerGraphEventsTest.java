@@ -1,0 +1,155 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeParams.EventRecord;
+import io.cuvette.driver.GraphNodeParams.EventWait;
+import io.cuvette.driver.UserObject;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What orders launches of graphs: events that nodes record or wait for, and objects' ends. */
+class SanitizerGraphEventsTest {
+  private static final long BYTES = 4096;
+
+  private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
+  private final SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+  private final SanitizerDriver driver =
+      SanitizerDriver.reporting(below, reports::add, Misuse.LEAK);
+  private final long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private final long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private final long memory = driver.memory().memAlloc(0, BYTES);
+  private final long first = driver.events().eventCreate(0, 2);
+  private final long second = driver.events().eventCreate(0, 2);
+  private final GraphNodeParams.Fill fill = new GraphNodeParams.Fill(memory, 3, 1, BYTES);
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  /** A graph of nodes one after the other. */
+  private long graph(GraphNodeParams... nodes) {
+    long graph = driver.graphs().graphCreate();
+    long[] before = {};
+    for (GraphNodeParams node : nodes) {
+      before = new long[] {driver.graphs().graphAddNode(0, graph, before, node).node()};
+    }
+    return graph;
+  }
+
+  private long instantiate(long graph) {
+    return driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+  }
+
+  private void update(long executable, GraphNodeParams... nodes) {
+    driver.devices().ctxSynchronize(0);
+    assertThat(driver.graphs().graphExecUpdate(0, executable, graph(nodes)).result()).isZero();
+  }
+
+  private void launch(long executable) {
+    driver.graphs().graphLaunch(0, executable, one);
+  }
+
+  private void fill() {
+    driver.transfers().memsetD8Async(0, memory, (byte) 7, BYTES, other);
+  }
+
+  private void launchAndFillBehind(long executable, long event) {
+    launch(executable);
+    driver.streams().streamWaitEvent(0, other, event);
+    fill();
+  }
+
+  private void fillAndLaunchBehind(long executable, long event) {
+    fill();
+    driver.events().eventRecord(0, event, other);
+    launch(executable);
+  }
+
+  private void assertRaceOnly() {
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.RACE);
+  }
+
+  @Test
+  void eventThatANodeRecords_isBehindTheLaunch() {
+    long executable = instantiate(graph(fill, new EventRecord(first)));
+    launchAndFillBehind(executable, first);
+    update(executable, fill, new EventRecord(second));
+    launchAndFillBehind(executable, second);
+    driver.devices().ctxSynchronize(0);
+    assertThat(reports).isEmpty();
+    launchAndFillBehind(executable, first);
+    assertRaceOnly();
+  }
+
+  @Test
+  void launch_isBehindTheEventThatANodeWaitsFor() {
+    long executable = instantiate(graph(new EventWait(first), fill));
+    fillAndLaunchBehind(executable, first);
+    update(executable, new EventWait(second), fill);
+    fillAndLaunchBehind(executable, second);
+    driver.devices().ctxSynchronize(0);
+    assertThat(reports).isEmpty();
+    fillAndLaunchBehind(executable, first);
+    assertRaceOnly();
+  }
+
+  @Test
+  void nodesOfAnExecutable_haveTheEventsThatTheyAreGiven() {
+    long graph = graph(new EventWait(first), fill, new EventRecord(first));
+    long[] nodes = driver.graphs().graphGetNodes(graph);
+    long executable = instantiate(graph);
+    driver.graphs().graphExecNodeSetParams(0, executable, nodes[0], new EventWait(second));
+    driver.graphs().graphExecNodeSetParams(0, executable, nodes[2], new EventRecord(second));
+    fillAndLaunchBehind(executable, second);
+    driver.streams().streamWaitEvent(0, other, second);
+    fill();
+    assertThat(reports).isEmpty();
+  }
+
+  private void assertEndOfObjectIsThatOfLaunches(long executable, long graph, UserObject object) {
+    launch(executable);
+    driver.graphs().graphExecDestroy(executable);
+    driver.graphs().graphDestroy(graph);
+    below.streams().streamSynchronize(0, one); // so the launch is done, which nobody knows yet
+    assertThat(object.isDestroyed()).isTrue();
+    fill();
+    assertThat(reports).isEmpty();
+  }
+
+  private UserObject retainedBy(long graph) {
+    UserObject object = driver.graphs().userObjectCreate();
+    driver.graphs().graphRetainUserObject(graph, object.handle());
+    return object;
+  }
+
+  @Test
+  void endOfAnObject_isThatOfTheLaunchesOfItsGraph() {
+    long graph = graph(fill);
+    UserObject object = retainedBy(graph);
+    assertEndOfObjectIsThatOfLaunches(instantiate(graph), graph, object);
+  }
+
+  @Test
+  void objectOfAGraph_isThatOfAnExecutableThatBecomesTheGraph() {
+    long executable = instantiate(graph(fill));
+    long graph = graph(fill);
+    UserObject object = retainedBy(graph);
+    assertThat(driver.graphs().graphExecUpdate(0, executable, graph).result()).isZero();
+    assertEndOfObjectIsThatOfLaunches(executable, graph, object);
+  }
+
+  @Test
+  void launchThatNobodyWaitedFor_isNotDone() {
+    launch(instantiate(graph(fill)));
+    below.streams().streamSynchronize(0, one);
+    fill();
+    assertRaceOnly();
+  }
+}
