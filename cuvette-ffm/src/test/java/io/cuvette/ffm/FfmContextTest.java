@@ -6,9 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -135,6 +138,13 @@ class FfmContextTest {
         .satisfies(e -> assertThat(e.getSuppressed()).hasSize(1));
   }
 
+  private void launch(long stream) {
+    LaunchShape shape = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+    driver
+        .kernels()
+        .launchKernel(0, stream, 7, shape, new LaunchParameters(MemorySegment.NULL, List.of()));
+  }
+
   @Test
   void afterClose_everyCallFailsAndNamesTheDriver() {
     driver.memory().memAlloc(0, 8);
@@ -151,6 +161,8 @@ class FfmContextTest {
             () -> driver.devices().ctxSynchronize(1),
             () -> driver.devices().ctxEnablePeerAccess(0, 1),
             () -> driver.streams().streamGetDevice(0, 0),
+            () -> launch(0),
+            () -> launch(9),
             () -> driver.streams().launchHostFunc(0, 1, () -> {}));
     assertThat(calls)
         .allSatisfy(call ->

@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.ffm.library.RuntimeLibrary;
 import io.cuvette.ffm.toolkit.FfmCompiler;
 import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -41,16 +44,39 @@ class FfmProcessTest {
       } catch (IllegalStateException e) {
         System.out.println(e.getMessage());
       }
+      refused(() -> driver.memory().memAlloc(0, 8));
+      refused(() -> driver.streams().streamSynchronize(0, 5));
+      refused(() -> driver.streams().launchHostFunc(0, 5, () -> {}));
+      LaunchShape shape = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+      LaunchParameters none = new LaunchParameters(MemorySegment.NULL, List.of());
+      refused(() -> driver.kernels().launchKernel(0, 5, 7, shape, none));
       driver.memory().memFree(0, 10);
       driver.memory().memFreeHost(0, 10);
+      driver.memory().memHostUnregister(0, 10);
+      driver.ordered().memFreeAsync(0, 10, 5);
+      driver.virtual().memUnmap(10, 8);
+      driver.virtual().memRelease(7);
+      driver.virtual().memAddressFree(10, 8);
       driver.streams().streamDestroy(0, 5);
       driver.events().eventDestroy(0, 6);
       driver.graphs().graphDestroy(7);
+      driver.graphs().graphExecDestroy(7);
+      driver.graphs().userObjectRelease(7);
+      driver.kernels().libraryUnload(7);
       driver.pools().memPoolDestroy(9);
       driver.sharing().ipcCloseMemHandle(0, 10);
       driver.natives().callFree(8, 0, 10, 0);
       driver.close();
       System.out.println("done");
+    }
+
+    private static void refused(Runnable call) {
+      try {
+        call.run();
+        System.out.println("went on");
+      } catch (IllegalStateException e) {
+        System.out.println(e.getMessage());
+      }
     }
   }
 
@@ -189,6 +215,10 @@ class FfmProcessTest {
             """
             cuMemFree@3020(9)
             driver ffm: no calls while the JVM is shutting down
+            driver ffm: no calls while the JVM is shutting down
+            driver ffm: no calls while the JVM is shutting down
+            driver ffm: no calls while the JVM is shutting down
+            driver ffm: no calls while the JVM is shutting down
             done
             """);
     assertThat(result.exitCode()).isZero();
@@ -250,6 +280,10 @@ class FfmProcessTest {
     assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("12080\n");
     environment.put("CUDA_PATH", toolkit(folder.resolve("path"), 13_010).toString());
     assertThat(ForkedJvm.run(RuntimeMain.class, environment).output()).isEqualTo("13010\n");
+    environment.put("CUDA_PATH", toolkit(folder.resolve("without"), 0).toString());
+    assertThat(ForkedJvm.run(RuntimeMain.class, environment).output())
+        .as("one that refuses, without a driver perhaps")
+        .isEqualTo("-1\n");
   }
 
   @Test
@@ -267,13 +301,13 @@ class FfmProcessTest {
     assertThat(ForkedJvm.run(CompilerMain.class, environment).output()).isEqualTo("13010\n");
   }
 
-  /** A folder with a runtime that says its version. */
+  /** A folder with a runtime that says its version, or refuses to if it is 0. */
   private static Path toolkit(Path folder, int version) throws Exception {
     Path libraries = Files.createDirectories(folder.resolve("lib64"));
     Path source =
         Files.writeString(
             folder.resolve("runtime.c"),
-            "int cudaRuntimeGetVersion(int *v) { *v = " + version + "; return 0; }");
+            "int cudaRuntimeGetVersion(int *v) { *v = " + version + "; return *v ? 0 : 35; }");
     CCompiler.compile(source, libraries.resolve("libcudart.so"), "-shared", "-fPIC");
     return folder;
   }
