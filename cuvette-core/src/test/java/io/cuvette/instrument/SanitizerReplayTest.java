@@ -173,6 +173,33 @@ class SanitizerReplayTest {
     only(Misuse.USE_AFTER_FREE);
   }
 
+  @Test
+  void memoryThatALaunchFrees_isThereUntilTheLaunch() {
+    long[] address = new long[1];
+    launch(captured(() -> address[0] = driver.ordered().memAllocAsync(0, BYTES, one)), one);
+    driver.streams().streamSynchronize(0, one);
+    driver.transfers().memsetD8Async(0, address[0], (byte) 1, BYTES, other);
+    long freeing = captured(() -> driver.ordered().memFreeAsync(0, address[0], one));
+    driver.transfers().memsetD8Async(0, address[0], (byte) 1, BYTES, other);
+    driver.streams().streamSynchronize(0, other);
+    launch(freeing, one);
+    assertThat(reports).isEmpty();
+    driver.transfers().memsetD8Async(0, address[0], (byte) 1, BYTES, one);
+    SanitizerReport report = only(Misuse.USE_AFTER_FREE);
+    assertThat(report.sites().get(1).call()).startsWith("graphLaunch(");
+  }
+
+  @Test
+  void memoryOfACapture_isFreedThere() {
+    long _ =
+        captured(() -> {
+          long address = driver.ordered().memAllocAsync(0, BYTES, one);
+          driver.ordered().memFreeAsync(0, address, one);
+          driver.transfers().memsetD8Async(0, address, (byte) 1, BYTES, one);
+        });
+    only(Misuse.USE_AFTER_FREE);
+  }
+
   /** Each launch of the one graph gives the other one memory at the same address. */
   @Test
   void memoryOfAnotherGraph_isThereAgain_withEachLaunchOfThat() {

@@ -29,8 +29,8 @@ public final class KnownBlock {
   /** Whether other processes may write it. */
   private boolean shared;
 
-  /** Whether it is memory of a graph, which is there while a launch has it allocated. */
-  private boolean ofGraph;
+  /** The capture or the launch that gave it, if it is memory of a graph. */
+  @Nullable Object graph;
 
   private @Nullable Contents contents;
 
@@ -55,13 +55,9 @@ public final class KnownBlock {
   }
 
   /** The same block as memory of a graph. */
-  KnownBlock ofGraph() {
-    ofGraph = true;
+  KnownBlock ofGraph(Object givenBy) {
+    graph = givenBy;
     return this;
-  }
-
-  boolean isOfGraph() {
-    return ofGraph;
   }
 
   /** Notes that the host sees bytes of it, from an address on, as a segment. */

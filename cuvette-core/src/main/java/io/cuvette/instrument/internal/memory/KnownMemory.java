@@ -121,7 +121,7 @@ public final class KnownMemory {
       long address, long bytes, @Nullable Lane lane, boolean onDevice, CallTrace here) {
     KnownBlock block = new KnownBlock(address, bytes, FREE_IN_ORDER, here);
     if (lane != null && lane.capture() != null) {
-      add(block.ofGraph());
+      add(block.ofGraph(lane.capture()));
       return;
     }
     add(onDevice ? block.ofDevice() : block);
@@ -132,13 +132,13 @@ public final class KnownMemory {
 
   /** Notes memory that launches of a graph give. */
   public void allocatedInGraph(long address, long bytes, CallTrace here) {
-    add(new KnownBlock(address, bytes, FREE_IN_ORDER, here).ofGraph());
+    add(new KnownBlock(address, bytes, FREE_IN_ORDER, here).ofGraph(here));
   }
 
   /** The live block around an address that is no memory of a graph; null if there is none. */
   @Nullable KnownBlock outsideOfGraphs(long address) {
     KnownBlock block = blocks.liveAround(address);
-    return block == null || block.isOfGraph() ? null : block;
+    return block == null || block.graph != null ? null : block;
   }
 
   /** Whether a block is the live one at its address. */
@@ -146,18 +146,22 @@ public final class KnownMemory {
     return blocks.liveAround(block.address) == block;
   }
 
-  /** Whether a block may be freed in order of a stream: all its uses come before. */
-  public void checkFreeInOrder(long address, Lane lane, CallTrace here, Findings findings) {
+  /** Checks a free in order of a stream, behind all uses; false if launches do it later. */
+  public boolean checkFreeInOrder(long address, Lane lane, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAt(address);
     if (block == null) {
       explainFree(blocks, address, here, findings);
-      return;
+      return true;
     }
     checkFreedBy(block, FREE_IN_ORDER, here, findings);
+    if (lane.capture() != null && lane.capture() != block.graph) {
+      return false;
+    }
     Access use = block.uses.unordered(block.range(), lane, order);
     if (use != null) {
       inUse(block, use, here, findings);
     }
+    return true;
   }
 
   /**
@@ -409,7 +413,7 @@ public final class KnownMemory {
     blocks
         .live()
         .forEach(block -> {
-          if (!block.isOfGraph()) { // whose bytes are there only if a launch has left them
+          if (block.graph == null) { // whose bytes are there only if a launch has left them
             findings.leak(block.toString(), block.allocated);
           }
         });

@@ -49,11 +49,10 @@ public final class SanitizerOrdered implements OrderedCalls {
     CallTrace site =
         CallTrace.of("memFreeAsync", "device", device, "address", address, "stream", stream);
     Lane lane = lane(device, stream, site);
-    if (lane != null) {
-      core.check(findings -> core.memory.checkFreeInOrder(address, lane, site, findings));
-    }
+    boolean isNow =
+        lane == null || core.locked(of -> core.memory.checkFreeInOrder(address, lane, site, of));
     core.free(
-        core.memory::free,
+        (block, here) -> isNow ? core.memory.free(block, here) : null,
         address,
         site,
         () -> driver.ordered().memFreeAsync(device, address, stream));
