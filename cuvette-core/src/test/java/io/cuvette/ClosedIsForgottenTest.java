@@ -2,7 +2,11 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.internal.graph.OpenGraphExec;
+import io.cuvette.internal.interop.DriverHandle;
+import io.cuvette.internal.interop.LibraryHandles;
+import io.cuvette.internal.interop.Workspace;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +38,30 @@ class ClosedIsForgottenTest {
       CudaDevice device = cuda.device(0);
       checkForgotten(closedGraph(device));
       checkForgotten(closedExecutable(device));
+    }
+  }
+
+  /** One more than are kept for others. */
+  private static WeakReference<Object> destroyedHandle(CudaDevice device) {
+    LibraryHandles handles = device.cuda().engine().libraryHandles();
+    List<DriverHandle> lent = new ArrayList<>();
+    for (int i = 0; i < 9; i++) {
+      lent.add(
+          handles.lend(
+              MathLibrary.CUSOLVER_SP,
+              device.core(),
+              device.nullStream().core(),
+              0,
+              (bytes, stream) -> new Workspace(0, 0, () -> {})));
+    }
+    lent.forEach(each -> handles.end(each, each).close());
+    return new WeakReference<>(lent.getLast());
+  }
+
+  @Test
+  void destroyedHandleOfALibrary_isNotKeptByItsCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      checkForgotten(destroyedHandle(cuda.device(0)));
     }
   }
 

@@ -12,6 +12,9 @@ import io.cuvette.ManagedMemoryResource;
 import io.cuvette.ManagedMemoryResourceOptions;
 import io.cuvette.ManagedMemoryResourceOptions.LocationType;
 import io.cuvette.MemoryLocation;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.Scope;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -190,6 +193,27 @@ class ManagedResourceTest {
           .hasMessageContaining("name a node");
     }
     assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void nodeOfTheCurrentDevice_isAskedFor(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "deviceGetAttribute",
+        call ->
+            call.number("attribute") == HOST_NUMA_ID && call.number("device") == 1
+                ? -1
+                : call.proceed());
+    var shared = PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
+    new PinnedMemoryResource(cuda, shared).close();
+    new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()).close();
+    try (Scope _ = cuda.device(1).use()) {
+      assertThatThrownBy(() -> new PinnedMemoryResource(cuda, shared))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("device 1");
+      assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("device 1");
+    }
   }
 
   @CudaTest

@@ -131,6 +131,7 @@ class LibraryHandlesTest {
       assertThat(tellsWhen(small)).isFalse();
       assertThat(tellsWhen(() -> giveOut(two, bytes))).isFalse();
       assertThat(tellsWhen(small)).isTrue();
+      assertThat(tellsWhen(small)).as("nobody had it since").isFalse();
     }
   }
 
@@ -257,6 +258,14 @@ class LibraryHandlesTest {
   }
 
   @Test
+  void handleOfAThreadThatEnded_isLent() throws Exception {
+    long handle = onThread(device::cublasHandle);
+    try (LibraryHandle lent = device.useCublas(device.nullStream())) {
+      assertThat(lent.handle()).isEqualTo(handle);
+    }
+  }
+
+  @Test
   void handlesThatNobodyUses_areFew() {
     List<LibraryHandle> handles = new ArrayList<>();
     for (int i = 0; i < MANY; i++) {
@@ -338,6 +347,18 @@ class LibraryHandlesTest {
       assertThat(tellsWhen(() -> device.useCublas(one).close())).isTrue();
       assertThat(simulator.liveMathHandles()).isOne();
     }
+  }
+
+  @Test
+  void handleOfAThreadThatWasBoundByHalf_isToldItsFormerStreamAgain() {
+    long _ = device.cublasHandle();
+    script.fail("mathHandleSetWorkspace", CudaStatus.UNKNOWN);
+    try (CudaStream stream = device.createStream();
+        Scope _ = stream.use()) {
+      assertThatThrownBy(device::cublasHandle).isInstanceOf(CudaException.class);
+    }
+    script.unscript("mathHandleSetWorkspace");
+    assertThat(tellsWhen(device::cublasHandle)).isTrue();
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,7 +11,11 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
@@ -18,7 +23,9 @@ import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 
 class WrapTest {
 
@@ -39,6 +46,46 @@ class WrapTest {
         assertThat(Bytes.of(original)).containsOnly(1);
       }
     }
+  }
+
+  /** As of memory of the host that is not of one device. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void memoryOfNoDevice_isOfTheCurrentOne(Cuda cuda, ScriptedDriver driver) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(64);
+        Scope _ = cuda.device(1).use()) {
+      answer(driver, PointerAttribute.DEVICE_ORDINAL, () -> -2);
+      try (Buffer wrapped = cuda.wrap(pinned.address(), 64, pinned)) {
+        assertThat(wrapped.device()).isEqualTo(cuda.device(1));
+      }
+    }
+  }
+
+  private static void answer(ScriptedDriver driver, int attribute, LongSupplier value) {
+    driver.answer(
+        "pointerGetAttribute",
+        call -> call.number("attribute") == attribute ? value.getAsLong() : call.proceed());
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void allocationThatTheDriverDoesNotKnow_isNotCheckedForItsSize(Cuda cuda, ScriptedDriver driver) {
+    try (Buffer original = Kind.DEVICE.allocate(cuda, 64)) {
+      long address = original.address();
+      for (CudaStatus status : List.of(CudaStatus.INVALID_VALUE, CudaStatus.NOT_SUPPORTED)) {
+        answer(driver, PointerAttribute.RANGE_START, () -> fail(status));
+        cuda.wrap(address, MIB, null).close();
+      }
+      answer(driver, PointerAttribute.RANGE_SIZE, () -> 0);
+      cuda.wrap(address, MIB, null).close();
+      for (int each : new int[] {PointerAttribute.RANGE_START, PointerAttribute.MEMORY_TYPE}) {
+        answer(driver, each, () -> fail(CudaStatus.NOT_PERMITTED));
+        assertThatThrownBy(() -> cuda.wrap(address, 8, null)).isInstanceOf(CudaException.class);
+      }
+      driver.unscript("pointerGetAttribute");
+    }
+  }
+
+  private static long fail(CudaStatus status) {
+    throw new CudaException(status.code(), "cuPointerGetAttribute");
   }
 
   @CudaTest
