@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -264,6 +265,24 @@ class CudaProgramTest {
     compiler.version = 13_010;
     compile(program);
     assertThat(compiler.compilations).hasValue(++expected);
+  }
+
+  @Test
+  void otherFileOfTheCompiler_compilesAnew(@TempDir Path folder) throws IOException {
+    CudaProgram program = CudaProgram.of("source").withCache(ProgramCache.in(folder.resolve("c")));
+    Path library = Files.writeString(folder.resolve("libnvrtc.so"), "compiler");
+    Files.setLastModifiedTime(library, FileTime.fromMillis(1_000));
+    compiler.library = library.toString();
+    compile(program);
+    compile(program);
+    assertThat(compiler.compilations).hasValue(1);
+    Files.setLastModifiedTime(library, FileTime.fromMillis(2_000));
+    compile(program);
+    assertThat(compiler.compilations).as("a later one").hasValue(2);
+    Files.writeString(library, "longer compiler");
+    Files.setLastModifiedTime(library, FileTime.fromMillis(2_000));
+    compile(program);
+    assertThat(compiler.compilations).as("a longer one").hasValue(3);
   }
 
   /** Wherever the process stands, and whatever looks for the file. */

@@ -19,6 +19,7 @@ final class ScriptedCompiler implements CompilerCalls {
   final AtomicInteger compilations = new AtomicInteger();
 
   int version = 13_000;
+  String library = "scripted";
   Set<String> failing = Set.of();
   byte[] code = "code".getBytes(StandardCharsets.UTF_8);
   String log = "";
@@ -37,7 +38,7 @@ final class ScriptedCompiler implements CompilerCalls {
 
   @Override
   public String library() {
-    return "scripted";
+    return library;
   }
 
   @Override

@@ -69,6 +69,18 @@ class CodeFolderTest {
     assertThat(permissions(files().getFirst())).isEqualTo("rw-------");
   }
 
+  @Test
+  void limit_isForTheFilesOfEntries() throws IOException {
+    cache().put("k", CODE);
+    long size = Files.size(files().getFirst());
+    assertThat(new CodeFolder(folder(), size).get("k")).contains(CODE);
+    assertThat(new CodeFolder(folder(), size - 1).get("k")).as("not read as a whole").isEmpty();
+    new CodeFolder(folder(), size - 1).put("k", CODE);
+    assertThat(cache().get("k")).isEmpty();
+    new CodeFolder(folder(), size).put("k", CODE);
+    assertThat(cache().get("k")).contains(CODE);
+  }
+
   private static String permissions(Path path) throws IOException {
     return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
   }

@@ -2,6 +2,7 @@ package io.cuvette.testkit.async;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
@@ -11,6 +12,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -100,6 +102,20 @@ class IdleMemoryTest {
     assertThat(resource.attributes().reservedMemCurrent()).isPositive();
     driver.streams().streamSynchronize(0, stream.handle()); // the library does not see it
     assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void waitsAndShortagesOfAnotherDevice_leaveIt(
+      Cuda cuda, ScriptedDriver driver, DeviceMemoryResource resource, CudaStream stream) {
+    resource.allocate(MIB, stream).close();
+    cuda.device(1).synchronize();
+    assertThat(driver.count("memFreeAsync")).isZero();
+    driver.fail("memAlloc", CudaStatus.OUT_OF_MEMORY);
+    assertThatThrownBy(() -> cuda.defaultMemoryPool().allocate(64, cuda.device(1).nullStream()))
+        .isInstanceOf(OutOfDeviceMemoryException.class);
+    assertThat(driver.count("memFreeAsync")).isZero();
+    cuda.device(0).synchronize();
+    assertThat(driver.count("memFreeAsync")).isOne();
   }
 
   @CudaTest

@@ -102,6 +102,21 @@ class MatrixProductsTest {
     }
   }
 
+  @CudaTest(simulatedOnly = true)
+  void closedHandle_isRefused_andOthersMayHaveIt(Cuda cuda, CudaStream stream) {
+    CudaDevice device = cuda.device(0);
+    LibraryHandle closed = device.useCublas(stream);
+    closed.close();
+    try (LibraryHandle _ = device.useCublas(stream);
+        Buffer all = cuda.allocate(3 * BYTES, stream)) {
+      Buffer c = all.slice(0, BYTES);
+      Buffer a = all.slice(BYTES, BYTES);
+      assertThatIllegalStateException()
+          .isThrownBy(() -> MatrixProducts.multiply(closed, PRODUCT, c, a, a))
+          .withMessageContaining("is closed");
+    }
+  }
+
   private static ThrowableAssertAlternative<IllegalArgumentException> refused(
       long rows, long inner, Operand a, Operand c, long batch) {
     return assertThatIllegalArgumentException()

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -16,6 +17,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
@@ -77,6 +79,28 @@ class CloseTest {
     assertThat(stream.isClosed()).as("stream").isTrue();
     assertThat(buffer.isClosed()).as("buffer").isTrue();
     event.close();
+  }
+
+  @Test
+  void workThatIsQueued_isWaitedFor_beforeItsMemoryGoes() {
+    ScriptedDriver script = new ScriptedDriver();
+    CudaDriver driver = script.over(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+    List<Boolean> done = new ArrayList<>();
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver))) {
+      CudaStream stream = cuda.device(0).createStream();
+      Buffer buffer = MemoryResource.direct().allocate(MIB, stream);
+      for (int i = 0; i < 100; i++) {
+        buffer.fill((byte) i, stream);
+      }
+      long handle = stream.handle();
+      script.answer(
+          "memFree",
+          call -> {
+            done.add(driver.streams().streamQuery(0, handle));
+            return call.proceed();
+          });
+    }
+    assertThat(done).isNotEmpty().doesNotContain(false);
   }
 
   @Test
