@@ -88,6 +88,96 @@ class SpaceTest {
   }
 
   @Test
+  void memoryOfTheStreamItself_isTakenFirst_ifItFitsAsWell() {
+    space.addTag(1);
+    int done = grow(space, PAGE_UNITS, 0);
+    int _ = grow(space, PAGE_UNITS, 0);
+    int own = grow(space, PAGE_UNITS, 0);
+    int _ = grow(space, PAGE_UNITS, 0);
+    int large = grow(space, 2 * PAGE_UNITS, 0);
+    space.give(done, 0, 1, 0);
+    space.give(own, 1, 2, 0);
+    space.give(large, 1, 3, 0);
+    assertThat(space.address(space.find(PAGE_UNITS, 1))).isEqualTo(BASE + 2 * PAGE);
+    space.take(space.find(PAGE_UNITS, 1), PAGE_UNITS);
+    assertThat(space.address(space.find(PAGE_UNITS, 1))).isEqualTo(BASE);
+  }
+
+  @Test
+  void freeMemoryThatJoins_isDoneWithTheLastOfIt() {
+    for (long before : new long[] {7, 9}) {
+      Space joining = space();
+      joining.addTag(1);
+      int first = grow(joining, PAGE_UNITS, 1);
+      int second = grow(joining, PAGE_UNITS, 1);
+      int third = grow(joining, PAGE_UNITS, 1);
+      joining.give(first, 1, before, 0);
+      joining.give(third, 1, 8, 0);
+      joining.give(second, 1, 6, 0);
+      joining.done(1, Math.max(before, 8) - 1);
+      assertThat(joining.freeUnits(1)).isEqualTo(3 * PAGE_UNITS);
+      joining.done(1, Math.max(before, 8));
+      assertThat(joining.freeUnits(1)).isZero();
+    }
+  }
+
+  @Test
+  void memoryInAPlaceThatIsGivenBack_isDoneWhenItWasToBe() {
+    space.addTag(1);
+    space.give(grow(space, PAGE_UNITS, 1), 1, 7, 0);
+    space.begin(space.place(2 * PAGE_UNITS, 1), 2 * PAGE_UNITS).abort();
+    space.done(1, 6);
+    assertThat(space.freeUnits(1)).isEqualTo(PAGE_UNITS);
+    space.done(1, 7);
+    assertThat(space.freeUnits(1)).isZero();
+  }
+
+  @Test
+  void restOfFreeMemory_isIdleAsLongAsAllOfItWas() {
+    now = 5;
+    space.give(grow(space, 3 * PAGE_UNITS, 0), 0, 1, AgeList.NOW);
+    now = 9;
+    space.take(space.find(PAGE_UNITS, 0), PAGE_UNITS);
+    assertThat(space.carve(PAGE_UNITS, OptionalLong.of(5))).isNull();
+    assertThat(space.carve(PAGE_UNITS, OptionalLong.of(4))).isNotNull();
+  }
+
+  /** It begins in the middle of a piece. */
+  @Test
+  void restOfWhatWasUnmappedInPart_isIdleAsLongAsAllOfItWas() {
+    now = 5;
+    int _ = grow(space, PAGE_UNITS / 2, 0);
+    space.give(grow(space, 3 * PAGE_UNITS, 0), 0, 1, AgeList.NOW);
+    now = 9;
+    for (int page = 1; page <= 2; page++) {
+      Victim victim = space.carve(PAGE_UNITS, OptionalLong.of(4));
+      assertThat(victim).isNotNull();
+      assertThat(victim.address).isEqualTo(BASE + page * PAGE);
+    }
+  }
+
+  @Test
+  void whatIsUnmapped_countsItsPieces() {
+    space.give(grow(space, 6 * PAGE_UNITS, 0), 0, 1, 0);
+    Victim victim = space.carve(6 * PAGE_UNITS, OptionalLong.empty());
+    assertThat(victim).isNotNull();
+    assertThat(victim.bytes).isEqualTo(6 * PAGE);
+    assertThat(victim.pieces).isEqualTo(3);
+  }
+
+  @Test
+  void endOfTheAddresses_isTheLastPlace_alsoWhereAGapIsLarger() {
+    Space small = new Space(BASE, 8 * PAGE, new Pieces(BASE, 8 * PAGE, PAGE), () -> now);
+    int first = grow(small, 4 * PAGE_UNITS, 0);
+    int _ = grow(small, PAGE_UNITS, 0);
+    small.give(first, 0, 1, 0);
+    Victim victim = small.carve(4 * PAGE_UNITS, OptionalLong.empty());
+    assertThat(victim).isNotNull();
+    unmap(small, victim);
+    assertThat(small.address(small.place(PAGE_UNITS, 0).first)).isEqualTo(BASE);
+  }
+
+  @Test
   void blockThatIsFree_isRefused() {
     int block = grow(space, 1, 0);
     space.give(block, 0, 1, 0);

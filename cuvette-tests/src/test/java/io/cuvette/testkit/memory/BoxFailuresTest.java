@@ -90,6 +90,28 @@ class BoxFailuresTest {
     }
   }
 
+  /** Many layers are one call. */
+  @CudaTest
+  void layersThroughChunks_areAllWrittenThatTheErrorSays(ScriptedDriver driver, Cuda cuda) {
+    CopyBox layers = CopyBox.of(1000, 4, ROWS / 4).withTarget(0, 1000, 5);
+    byte[] from = Bytes.random(2, 1000 * ROWS);
+    try (Buffer target = cuda.allocate(1250L * ROWS)) {
+      target.fill((byte) 0);
+      failAfter(driver, 2, "memcpyAsync", "memcpy3DAsync");
+      String text = failure(() -> target.copyFrom(MemorySegment.ofArray(from), layers));
+      Matcher written = WRITTEN.matcher(text);
+      assertThat(written.find()).isTrue();
+      int bytes = Integer.parseInt(written.group(1));
+      assertThat(bytes).isGreaterThan(1 << 20);
+      driver.unscript("memcpyAsync");
+      driver.unscript("memcpy3DAsync");
+      byte[] to = read(target);
+      for (int i = bytes - 1000; i < bytes + 1000; i++) {
+        assertThat(to[i / 4000 * 5000 + i % 4000]).isEqualTo(i < bytes ? from[i] : 0);
+      }
+    }
+  }
+
   private static String failure(Runnable copy) {
     try {
       copy.run();

@@ -33,6 +33,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -51,6 +52,43 @@ class RegisteredMemoryTest {
             path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       file.truncate(BYTES);
       return file.map(mode, 0, BYTES, arena);
+    }
+  }
+
+  /** Who has page-locked it may end that while the device copies. */
+  @Test
+  void memoryThatAnotherCudaHasRegistered_goesThroughChunks() {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+        ScriptedDriver script = new ScriptedDriver();
+        Cuda first = Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver)));
+        Cuda cuda =
+            Cuda.open(
+                CudaOptions.DEFAULTS
+                    .withDriver(ScriptedDriver.keptOpen(driver))
+                    .withDecorator(script::over));
+        Arena arena = Arena.ofShared();
+        Buffer buffer = cuda.allocate(BYTES)) {
+      MemorySegment host = arena.allocate(BYTES).fill((byte) 7);
+      try (PinnedBuffer _ = first.registerHost(host)) {
+        buffer.copyFrom(host);
+        assertThat(script.count("memcpyHtoDAsync")).isZero();
+        assertThat(Bytes.areAll(buffer, 7)).isTrue();
+      }
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void copiesOfMemoryThatIsKnownToBePageLocked_askTheDriverNothing(
+      ScriptedDriver driver, Cuda cuda, CudaStream stream) throws Exception {
+    try (Arena arena = Arena.ofShared();
+        Buffer buffer = cuda.allocate(BYTES, stream)) {
+      MemorySegment host = arena.allocate(BYTES).fill((byte) 7);
+      try (PinnedBuffer _ = cuda.registerHost(host)) {
+        driver.note("pointerGetAttribute");
+        buffer.copyFromAsync(host, stream).get(60, TimeUnit.SECONDS);
+        assertThat(driver.takeNotes()).isEmpty();
+        assertThat(Bytes.areAll(buffer, 7)).isTrue();
+      }
     }
   }
 
