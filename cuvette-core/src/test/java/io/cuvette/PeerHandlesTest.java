@@ -62,6 +62,9 @@ class PeerHandlesTest {
   /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
   private static boolean usual = true;
 
+  /** What it says of the size of plain memory. */
+  private static long plainBytes = 256;
+
   /** Whether no pool can be made at the moment. */
   private static boolean failing;
 
@@ -142,6 +145,7 @@ class PeerHandlesTest {
           public long memPoolImportPointer(long pool, byte[] handle) {
             ByteBuffer words = ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
             assertThat(words.getLong(32)).isLessThanOrEqualTo(POOL_BYTES);
+            check(words.getLong(24) % 256 == 0);
             check(words.getLong(24) + words.getLong(32) <= POOL_BYTES);
             IMPORTED.add(words.getLong(24));
             return words.getLong(24);
@@ -149,7 +153,7 @@ class PeerHandlesTest {
 
           @Override
           public byte[] ipcGetMemHandle(int device, long address) {
-            return plain((int) address & 0x1fffff, 256);
+            return plain((int) address & 0x1fffff, plainBytes);
           }
 
           @Override
@@ -208,6 +212,7 @@ class PeerHandlesTest {
   @AfterEach
   void nothingIsLeft() {
     usual = true;
+    plainBytes = 256;
     cuda.close();
   }
 
@@ -355,6 +360,14 @@ class PeerHandlesTest {
     byte[] event = event((int) value);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     byte[] plain = plain((int) value, value);
+    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 255, (1L << 21) + 1})
+  void driverWithOtherSizesOfPlainMemory_isNotSecondGuessed(long size) {
+    plainBytes = size;
+    byte[] plain = plain(-1, 4096);
     assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
   }
 

@@ -5,17 +5,25 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.TraceRing;
 import io.cuvette.instrument.TracedCall;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.base.ByteSize;
 import io.cuvette.internal.base.PerThread;
+import io.cuvette.internal.base.Spans;
 import io.cuvette.internal.block.HostView;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.channel.Closing;
 import io.cuvette.internal.ordered.FreeingStreams;
 import io.cuvette.internal.pool.Chunks;
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.sim.internal.share.ProcessId;
@@ -27,6 +35,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -222,6 +231,72 @@ class SmallRulesTest {
       state.leave();
       state.checkReentry("first");
     }
+  }
+
+  @Test
+  void memoryBesideWhatIsThere_doesNotOverlapIt() {
+    Spans spans = new Spans();
+    for (long start : new long[] {2048, 3072, 1024}) {
+      assertThat(spans.add(start, 1024, "upstream's").start()).isEqualTo(start);
+    }
+    for (long start : new long[] {1023, 2047, 4095}) {
+      assertThatThrownBy(() -> spans.add(start, 2, "upstream's"))
+          .isInstanceOf(IllegalStateException.class);
+    }
+    assertThat(spans.bytes()).isEqualTo(3072);
+  }
+
+  @Test
+  void bytes_haveTheUnitOfWhichThereIsOneAtLeast() {
+    assertThat(ByteSize.format(1023)).isEqualTo("1023 B");
+    assertThat(ByteSize.format(1024)).isEqualTo("1.00 KiB");
+    assertThat(ByteSize.format(-(1L << 20))).isEqualTo("-1.00 MiB");
+    assertThat(ByteSize.format(Long.MAX_VALUE)).isEqualTo("8.00 EiB");
+  }
+
+  /** The one that ends first began last. */
+  @Test
+  void waitForADevice_coversWhatBeganBefore() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Device device = cuda.device(0).core();
+      long first = device.beginWait();
+      device.endWait(device.beginWait());
+      device.endWait(first);
+      assertThat(device.isAwaitedSince(first)).isTrue();
+      assertThat(device.isAwaitedSince(device.waits())).isFalse();
+    }
+  }
+
+  /** What was allocated for it is not left. */
+  @Test
+  void waitForADevice_whoseFreeFails_freesOnceMore() {
+    AtomicInteger frees = new AtomicInteger();
+    try (Cuda cuda =
+        Cuda.open(CudaOptions.simulated().withDecorator(sim -> failingOnce(sim, frees)))) {
+      Device device = cuda.device(0).core();
+      assertThatThrownBy(device::awaitWork).hasMessageContaining("on purpose");
+      assertThat(frees).hasValue(2);
+      assertThat(device.awaitWork()).isTrue();
+    }
+  }
+
+  private static CudaDriver failingOnce(CudaDriver sim, AtomicInteger frees) {
+    MemoryCalls memory =
+        new ForwardingMemory(sim.memory()) {
+          @Override
+          public void memFree(int device, long address) {
+            if (frees.incrementAndGet() == 1) {
+              throw new CudaException(CudaStatus.NOT_PERMITTED, "cuMemFree", "on purpose");
+            }
+            super.memFree(device, address);
+          }
+        };
+    return new ForwardingDriver(sim) {
+      @Override
+      public MemoryCalls memory() {
+        return memory;
+      }
+    };
   }
 
   @Test
