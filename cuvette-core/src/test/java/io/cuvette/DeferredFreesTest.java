@@ -97,6 +97,41 @@ class DeferredFreesTest {
     assertThat(calls).hasValue(1);
   }
 
+  /** For a while, else callbacks that begin all the time would leave it no gap. */
+  @Test
+  void callbackThatBegins_waitsForAFreeThatWaits() throws InterruptedException {
+    boolean isFirst = false;
+    for (int i = 0; i < 5 && !isFirst; i++) { // the while may be over before this thread goes on
+      isFirst = isFreeFirst(new HoldsAndFrees());
+    }
+    assertThat(isFirst).isTrue();
+  }
+
+  private static boolean isFreeFirst(HoldsAndFrees holds) throws InterruptedException {
+    long nanos = TimeUnit.HOURS.toNanos(1);
+    AtomicBoolean isFree = new AtomicBoolean();
+    AtomicBoolean isFirst = new AtomicBoolean();
+    holds.beginHold(true, nanos);
+    Thread freeing =
+        Thread.ofPlatform()
+            .start(() -> {
+              boolean _ = holds.free(() -> isFree.set(true), nanos);
+            });
+    Await.until(() -> freeing.getState() == Thread.State.TIMED_WAITING);
+    Thread beginning =
+        Thread.ofPlatform()
+            .start(() -> {
+              holds.beginHold(false, nanos);
+              isFirst.set(isFree.get());
+              holds.endHold();
+            });
+    Await.until(() -> !beginning.isAlive() || beginning.getState() == Thread.State.TIMED_WAITING);
+    holds.endHold();
+    freeing.join();
+    beginning.join();
+    return isFirst.get();
+  }
+
   @Test
   void freeThatIsPutOffInACallback_isMadeOnceNoOtherHoldsAStream() throws Exception {
     frees.beginHold();

@@ -5,15 +5,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolOptions;
+import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 /** Memory is not handed out while another stream may still use it. Gates leave work queued. */
 class CrossStreamTest {
@@ -250,6 +257,45 @@ class CrossStreamTest {
       gate.open();
       far.synchronize();
       assertThat(pool.stats(cuda.device(0)).pendingBytes()).isZero();
+    }
+  }
+
+  /** That a stream is idle says nothing of what it got after it was asked. */
+  @Test
+  @Tag("simulated")
+  void bufferClosedWhileItsStreamIsAskedAbout_isNotHandedToAnother() {
+    ScriptedDriver script = new ScriptedDriver();
+    CudaOptions eager = CudaOptions.simulated().withDevice("sim:pace=eager");
+    try (Cuda cuda = Cuda.open(eager.withDecorator(script::over));
+        CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        MemoryPool pool = new MemoryPool(cuda)) {
+      Buffer before = pool.allocate(4 * LARGE, one);
+      Buffer between = pool.allocate(LARGE, one);
+      Buffer meanwhile = pool.allocate(2 * LARGE, one); // fits better
+      Buffer behind = pool.allocate(LARGE, one);
+      before.fill((byte) 1, one);
+      before.close();
+      List<Gate> gates = new ArrayList<>();
+      script.answer(
+          "streamQuery",
+          call -> {
+            Object answer = call.proceed();
+            if (gates.isEmpty()) {
+              gates.add(Gate.on(one));
+              meanwhile.fill((byte) 2, one);
+              meanwhile.close();
+            }
+            return answer;
+          });
+      try (Buffer next = pool.allocate(2 * LARGE, other)) {
+        assertThat(gates).hasSize(1);
+        assertThat(next.address()).isNotEqualTo(meanwhile.address());
+      } finally {
+        gates.forEach(Gate::open);
+      }
+      between.close();
+      behind.close();
     }
   }
 
