@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.KernelCode.Kind;
+import io.cuvette.internal.program.CodeKinds;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -32,6 +34,8 @@ class KernelCodeTest {
     assertThat(KernelCode.of(PTX.getBytes(StandardCharsets.US_ASCII)).kind()).isEqualTo(Kind.PTX);
     assertThat(KernelCode.of(elf(190)).kind()).isEqualTo(Kind.CUBIN);
     assertThat(KernelCode.of(elf(62)).kind()).isEqualTo(Kind.OBJECT);
+    assertThat(KernelCode.of(Arrays.copyOf(elf(190), 20)).kind()).isEqualTo(Kind.CUBIN);
+    assertThat(KernelCode.of(Arrays.copyOf(elf(190), 19)).kind()).isEqualTo(Kind.OBJECT);
     assertThat(KernelCode.of(new byte[] {0x50, (byte) 0xED, 0x55, (byte) 0xBA, 1}).kind())
         .isEqualTo(Kind.FATBIN);
     assertThat(KernelCode.of(new byte[] {(byte) 0xED, 'C', 'N', 0x7F}).kind())
@@ -53,6 +57,16 @@ class KernelCodeTest {
     assertThatThrownBy(() -> KernelCode.of(new byte[] {0x7F, 'E', 'L', 'F'}).text())
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("OBJECT is no text (expected: PTX)");
+  }
+
+  /** As texts of C whose length is rounded up. */
+  @Test
+  void ptxThatIsLoaded_mayEndWithSeveralZeros() {
+    CodeKinds.checkText((PTX + "\0\0\0").getBytes(StandardCharsets.US_ASCII));
+    byte[] inside = (PTX + "\0.\0\0").getBytes(StandardCharsets.US_ASCII);
+    assertThatThrownBy(() -> CodeKinds.checkText(inside))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("PTX with a 0 at index " + PTX.length() + " of ");
   }
 
   @Test

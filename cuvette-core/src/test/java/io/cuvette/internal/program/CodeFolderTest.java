@@ -69,6 +69,19 @@ class CodeFolderTest {
     assertThat(permissions(files().getFirst())).isEqualTo("rw-------");
   }
 
+  /** As of a later version of the library, whose checksum is right. */
+  @Test
+  void entryOfAnotherFormat_isAMiss() throws Exception {
+    byte[] entry = CodeEntry.encode("k", CODE);
+    assertThat(CodeEntry.decode("k", entry)).contains(CODE);
+    int content = entry.length - 32;
+    entry[7]++;
+    MessageDigest digest = MessageDigest.getInstance("SHA-256");
+    digest.update(entry, 0, content);
+    System.arraycopy(digest.digest(), 0, entry, content, 32);
+    assertThat(CodeEntry.decode("k", entry)).isEmpty();
+  }
+
   @Test
   void limit_isForTheFilesOfEntries() throws IOException {
     cache().put("k", CODE);

@@ -112,6 +112,18 @@ class CallbackCallsTest {
     assertThat(pinned.isClosed()).isTrue();
   }
 
+  @CudaTest(simulatedOnly = true)
+  void plainMemoryClosedInACallback_isFreed_onceTheDeviceWasWaitedFor(
+      Cuda cuda, ScriptedDriver driver, CudaStream stream) {
+    driver.note("memFree", call -> Long.toString(call.number("address")));
+    for (int i = 0; i < 50; i++) {
+      Buffer direct = MemoryResource.direct().allocate(64, stream);
+      CompletableFuture<Void> _ = stream.addCallback(direct::close);
+      cuda.device(0).synchronize();
+      assertThat(driver.takeNotes()).contains(Long.toString(direct.address()));
+    }
+  }
+
   @CudaTest
   void moreWorkAndCallbacksOnItsOwnStream_comeAfterIt(Cuda cuda, CudaStream stream)
       throws Exception {

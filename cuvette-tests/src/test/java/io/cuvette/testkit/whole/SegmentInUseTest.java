@@ -46,6 +46,7 @@ class SegmentInUseTest {
         .hasMessageMatching("Cuda cannot be closed: the segment of .* is in use");
     assertThat(closed).isFalse();
     other.fill((byte) 1);
+    cuda.device(0).nullStream().addCallback(() -> {}).get(); // these go on as well
     cuda.close();
     assertThat(cuda.isClosed()).isTrue();
     assertThatThrownBy(() -> other.fill((byte) 1)).isInstanceOf(IllegalStateException.class);
