@@ -12,6 +12,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.PotentialBlockSize;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -122,6 +123,22 @@ class KernelCallsTest extends SimTestBase {
         CudaStatus.MISALIGNED_ADDRESS,
         "expected: a multiple of 8",
         () -> launch(t -> t.atomicUpdateLong(t.pointer(0) + 4, old -> old + 1), 1));
+  }
+
+  @Test
+  void bytesOfMemoryThatTheDeviceMayOnlyRead_areReadAndNotWritten() {
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.pools().memPoolSetAccess(pool, 1, new int[] {1}, 1);
+    long lent = driver.ordered().memAllocFromPoolAsync(0, 64, pool, 0);
+    driver.streams().streamSynchronize(0, 0);
+    MemorySegment bytes = Arena.ofAuto().allocate(8);
+    long reads = find(t -> t.getBytes(lent, bytes));
+    driver.kernels().launchKernel(1, 0, reads, shape(1, 1, 1), arguments(2));
+    driver.streams().streamSynchronize(1, 0);
+    long writes = find(t -> t.setBytes(lent, bytes));
+    driver.kernels().launchKernel(1, 0, writes, shape(1, 1, 1), arguments(2));
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS, "access", () -> driver.streams().streamSynchronize(1, 0));
   }
 
   @Test
