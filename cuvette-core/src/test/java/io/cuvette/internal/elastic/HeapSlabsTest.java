@@ -58,6 +58,16 @@ class HeapSlabsTest {
     return space.find(units, tag);
   }
 
+  /** Else a pool would keep a list of free memory for each stream that it ever had. */
+  @Test
+  void tagOfAStreamThatEnded_isTheNextOnes() {
+    int first = spaces.newTag();
+    int second = spaces.newTag();
+    spaces.endTag(first);
+    assertThat(spaces.newTag()).isEqualTo(first);
+    assertThat(spaces.newTag()).isGreaterThan(second);
+  }
+
   @Test
   void eachPartOfASlab_isOneBlockInUse_untilItIsGivenBack() {
     int slab = freePages(2);
