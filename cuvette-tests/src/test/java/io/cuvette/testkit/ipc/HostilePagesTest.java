@@ -160,6 +160,8 @@ class HostilePagesTest extends TwoProcesses {
     assertNotReceived("from the first to the last", pages(PAGE, 1, PAGE), memory(PAGE));
     assertNotReceived("from the first to the last", pages(0, PAGE + 1, PAGE), memory(PAGE));
     assertNotReceived(
+        "from the first to the last", pages(PAGE, PAGE, PAGE, PAGE), memory(PAGE), memory(PAGE));
+    assertNotReceived(
         "from the first to the last", pages(0, PAGE, PAGE, PAGE), memory(PAGE), memory(PAGE));
     assertNotReceived(
         "kind: PLAIN", content(descriptor(BufferDescriptor.Kind.PLAIN, 0, 10), PAGE), memory(PAGE));
