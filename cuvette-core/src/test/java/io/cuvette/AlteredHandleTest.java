@@ -60,6 +60,18 @@ class AlteredHandleTest extends OverFakeSharing {
   }
 
   @Test
+  void poolOfAnAllocation_isDestroyed_howeverManyDescriptorsMappedIt() {
+    driver.bytesRead = READ;
+    try (DeviceMemoryResource resource = mapped();
+        DeviceBuffer _ = resource.importBuffer(altered(1));
+        DeviceBuffer _ = resource.importBuffer(altered(2))) {
+      assertThat(driver.pools).hasSize(1);
+    }
+    device.synchronize(); // the pool goes after the frees that were queued
+    assertThat(driver.pools).isEmpty();
+  }
+
+  @Test
   void plainAllocation_isClosedAsOftenAsItWasOpened() {
     driver.bytesRead = READ;
     DeviceBuffer one = device.importBuffer(altered(BufferDescriptor.Kind.PLAIN, 9, 1));
