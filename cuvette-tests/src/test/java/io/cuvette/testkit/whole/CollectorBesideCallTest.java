@@ -2,10 +2,8 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.AllocationHandle;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
-import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraph;
@@ -94,7 +92,6 @@ class CollectorBesideCallTest {
     ELASTIC_POOL("memCreate", cuda -> new ElasticMemoryPool(cuda).allocate(BYTES)),
     GROWTH(
         "memMap", cuda -> cuda.device(0).growable(GrowableOptions.ofMaxBytes(BYTES)).grow(BYTES)),
-    IMPORT("memPoolImportPointer", Operation::importBuffer),
     LAUNCH(
         "launchKernel",
         cuda ->
@@ -134,17 +131,6 @@ class CollectorBesideCallTest {
 
     private static DeviceMemoryResource resource(Cuda cuda) {
       return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
-    }
-
-    private static void importBuffer(Cuda cuda) {
-      DeviceMemoryResource shared =
-          new DeviceMemoryResource(
-              cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true));
-      try (Buffer buffer = shared.allocate(BYTES);
-          AllocationHandle handle = shared.allocationHandle().duplicate()) {
-        DeviceMemoryResource.fromAllocationHandle(cuda.device(0), handle)
-            .importBuffer(buffer.descriptor(), cuda.currentStream());
-      }
     }
 
     private static CudaGraph captured(Cuda cuda) {
