@@ -36,7 +36,7 @@ class FailuresTest {
   }
 
   @Test
-  void closingThatThrowsTheFailureAgain_addsNothing() {
+  void stepThatThrowsTheFailureAgain_addsNothing() {
     RuntimeException same = new IllegalStateException("cached");
     Failures.runAfter(
         same,
@@ -47,7 +47,7 @@ class FailuresTest {
   }
 
   @Test
-  void closingAfterAFailure_closes_andAddsWhatItThrows() {
+  void stepAfterAFailure_isDone_andAddsWhatItThrows_errorsToo() {
     RuntimeException failure = new IllegalStateException("first");
     Failures.runAfter(failure, steps::incrementAndGet);
     assertThat(steps).hasValue(1);
@@ -58,7 +58,13 @@ class FailuresTest {
         () -> {
           throw later;
         });
-    assertThat(failure.getSuppressed()).containsExactly(later);
+    Error last = new StackOverflowError();
+    Failures.runAfter(
+        failure,
+        () -> {
+          throw last;
+        });
+    assertThat(failure.getSuppressed()).containsExactly(later, last);
   }
 
   /**

@@ -35,6 +35,7 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
+import io.cuvette.driver.GraphNodeParams.Allocation;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.MatrixProduct;
 import io.cuvette.driver.MatrixProduct.Operand;
@@ -199,6 +200,26 @@ class SecondDeviceWorkTest {
                 () -> far.launch(module.kernel("scale"), CONFIG, memory.slice(256, 256), 2f, 32))
             .hasMessageContaining("expected: memory that %s", peer);
       }
+    }
+    peer.disablePeerAccess(near.device());
+  }
+
+  /** Only graphs of others have such nodes. */
+  @CudaTest(devices = 2, peers = "all", simulatedOnly = true)
+  void memoryOfANodeThatNamesAPeer_isForKernelsOfThatPeer(
+      Cuda cuda, ScriptedDriver driver, CudaStream near, @OnDevice(1) CudaStream far) {
+    CudaDevice peer = far.device();
+    peer.enablePeerAccess(near.device());
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer plain = MemoryResource.direct().allocate(BYTES, near);
+        GraphDefinition definition = new GraphDefinition(near.device())) {
+      plain.fill((byte) 0, near);
+      near.synchronize();
+      GraphNode node = definition.root().allocate(BYTES);
+      List<Integer> peers = List.of(peer.id());
+      driver.answer("graphNodeGetParams", _ -> new Allocation(0, BYTES, peers, plain.address()));
+      far.launch(module.kernel("scale"), CONFIG, node.buffer(near), 2f, 32);
+      far.synchronize();
     }
     peer.disablePeerAccess(near.device());
   }
