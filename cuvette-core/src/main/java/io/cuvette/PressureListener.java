@@ -5,8 +5,8 @@ package io.cuvette;
 public interface PressureListener {
 
   /**
-   * Called on the allocating thread, without a lock; may close buffers and call CUDA, and may not
-   * allocate from the same pool.
+   * Called on the allocating thread, without a lock, and again if what it freed was not enough: in
+   * pieces, or taken by others. May close buffers and call CUDA, not allocate from the same pool.
    *
    * @param device the device that is short of memory
    * @param neededBytes the size of the block that was not found

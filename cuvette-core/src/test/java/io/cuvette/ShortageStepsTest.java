@@ -92,13 +92,53 @@ class ShortageStepsTest {
 
           @Override
           public boolean pressure() {
+            boolean isFirst = !steps.contains("pressure");
             steps.add("pressure");
-            return true;
+            return isFirst;
           }
         };
     assertThatThrownBy(giving::run).hasMessage("out after RECLAIM");
     assertThat(steps)
-        .startsWith("ask", "release", "ask", "pressure", "ask", "release", "ask", "await");
+        .startsWith("ask", "release", "ask", "pressure", "ask", "release", "ask", "await")
+        .containsSequence("await", "pressure", "await");
+  }
+
+  /** What it gave is waited for first: it may be in use by streams yet. */
+  @Test
+  void listenersAreAskedAgain_asLongAsTheyGive() {
+    Steps giving =
+        new Steps() {
+          private int asked;
+
+          @Override
+          public boolean pressure() {
+            steps.add("pressure");
+            return ++asked <= 3;
+          }
+
+          @Override
+          public @Nullable String awaitOnce() {
+            return asked == 3 ? "found" : super.awaitOnce();
+          }
+        };
+    assertThat(giving.run()).isEqualTo("found");
+    assertThat(steps)
+        .filteredOn(step -> step.equals("pressure") || step.startsWith("await"))
+        .containsExactly("pressure", "await", "pressure", "await", "pressure");
+  }
+
+  /** One that says so and frees nothing. */
+  @Test
+  void listenersThatAlwaysSayTheyGave_areNotAskedForEver() {
+    Steps lying =
+        new Steps() {
+          @Override
+          public boolean pressure() {
+            steps.clear();
+            return true;
+          }
+        };
+    assertThatThrownBy(lying::run).hasMessage("out after RECLAIM");
   }
 
   /** Other threads were faster, and there is more. */

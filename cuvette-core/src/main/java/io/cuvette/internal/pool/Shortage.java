@@ -66,16 +66,16 @@ public abstract class Shortage<B> {
 
   private B tryAll() {
     B found = searchAndRelease();
-    if (found == null && pressure()) {
+    long start = System.nanoTime();
+    boolean given = found == null && pressure();
+    while (given) {
       refusals.retry();
       found = searchAndRelease();
+      found = found == null ? await() : found;
+      given = found == null && System.nanoTime() - start < PATIENCE_NANOS && pressure();
     }
-    if (found == null) {
-      found = await();
-    }
-    if (found == null) {
-      found = reclaim();
-    }
+    found = found == null ? await() : found;
+    found = found == null ? reclaim() : found;
     if (found == null) {
       throw outOfMemory(RecoveryStep.RECLAIM);
     }

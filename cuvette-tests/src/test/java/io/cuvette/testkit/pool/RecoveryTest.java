@@ -20,6 +20,7 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -120,6 +121,30 @@ class RecoveryTest {
           Buffer found = pool.allocate(UNEVEN)) {
         assertThat(found.blockBytes()).isEqualTo(2 * UNIT);
       }
+    }
+  }
+
+  /** It gives what was asked for each time, but the first two pieces lie apart. */
+  @CudaTest
+  void pressureListener_isAskedAgain_ifWhatItGaveLiesApart(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      pool.allocate(4 * UNIT).close();
+      List<Buffer> pieces = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        pieces.add(pool.allocate(UNIT));
+      }
+      Iterator<Buffer> cache =
+          List.of(pieces.get(0), pieces.get(2), pieces.get(1), pieces.get(3)).iterator();
+      try (var _ =
+              pool.addPressureListener((_, needed) -> {
+                cache.next().close();
+                return needed;
+              });
+          Buffer found = pool.allocate(2 * UNIT)) {
+        assertThat(found.blockBytes()).isEqualTo(2 * UNIT);
+        assertThat(pieces.get(3).isClosed()).isFalse();
+      }
+      pieces.getLast().close();
     }
   }
 
