@@ -162,9 +162,9 @@ class SharedQueuesTest {
     long legacyId = driver.streams().streamGetId(0, 0);
     long blockingId = driver.streams().streamGetId(0, blocking);
     String text =
-        "a host function, in the stream of ID %d, and behind that 2 operations, of the streams %d"
-                .formatted(legacyId, legacyId)
-            + " and [%d]; queue 1 of 2 of device 0: first in it is a wait for operation 2 of"
+        "a host function, in the stream of ID %d, and behind that 2 operations, also of the streams"
+                .formatted(legacyId)
+            + " of ID %d; queue 1 of 2 of device 0: first in it is a wait for operation 2 of"
                 .formatted(driver.streams().streamGetId(0, besideLegacy))
             + " the stream of ID %d, in the stream of ID %d, and behind that 3 operations"
                 .formatted(legacyId, blockingId);

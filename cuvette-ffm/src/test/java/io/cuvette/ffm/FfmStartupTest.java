@@ -96,6 +96,14 @@ class FfmStartupTest {
   }
 
   @Test
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
+  void driverBringsTheLibraryOfThePlatform_whateverWasAskedFor() {
+    assertThat(failure(StubLibrary.provider(folder.resolve("other.so").toString())))
+        .hasMessageContaining("other.so: cannot open")
+        .hasMessageContaining("which brings libcuda.so.1;");
+  }
+
+  @Test
   void libraryName_isThatOfThePlatform() {
     assumeTrue(System.getProperty("cuvette.libcuda") == null, "another library is asked for");
     assertThat(DriverLibrary.name())

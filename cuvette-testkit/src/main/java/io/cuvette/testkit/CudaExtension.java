@@ -45,7 +45,7 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
     List<TestTemplateInvocationContext> runs = new ArrayList<>();
     for (String device : devices()) {
       if (DriverProviders.name(device).equals(SIMULATED)) {
-        seeds(test, SimulatedSettings.seed(device))
+        seeds(test, seed(device))
             .forEach(seed -> runs.add(new SubjectRun(Subject.simulated(device, test, seed))));
       } else if (!needsSimulator(test)) {
         runs.add(new SubjectRun(Subject.real(device, test)));
@@ -67,6 +67,16 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
               .formatted(property));
     }
     return List.of(only);
+  }
+
+  private static OptionalLong seed(String device) {
+    try {
+      return SimulatedSettings.seed(device);
+    } catch (IllegalArgumentException e) {
+      String message = String.valueOf(e.getMessage());
+      String origin = message.startsWith("-D") ? "" : "-Dcuvette.device: ";
+      throw new IllegalArgumentException(origin + message, e);
+    }
   }
 
   private static boolean needsSimulator(CudaTest test) {

@@ -378,9 +378,9 @@ class CudaTestTest {
         "gpux | -Dcuvette.device: 'gpux' (expected: gpu, sim, or sim:",
         "simulator | -Dcuvette.device: 'simulator' (expected: gpu, sim, or sim:",
         "SIM | -Dcuvette.device: 'SIM' (expected: gpu, sim, or sim:",
-        "sim:devices=2,devices=3 | devices: '3' (expected: to be given once)",
-        "sim:, | setting: '' (expected: key=value)",
-        "sim:seed=abc | seed: 'abc' (expected: a 64-bit number)"
+        "sim:devices=2,devices=3 | -Dcuvette.device: devices: '3' (expected: to be given once)",
+        "sim:, | -Dcuvette.device: setting: '' (expected: key=value)",
+        "sim:seed=abc | -Dcuvette.device: seed: 'abc' (expected: a 64-bit number)"
       })
   void deviceThatCudaRefuses_failsTheTest(String device, String message) {
     withProperties(() -> {

@@ -23,8 +23,11 @@ public final class DriverLibrary {
 
   /** What the library is called here. */
   public static String name() {
-    String platform = SharedLibraries.isWindows() ? "nvcuda.dll" : "libcuda.so.1";
-    return System.getProperty("cuvette.libcuda", platform);
+    return System.getProperty("cuvette.libcuda", platformName());
+  }
+
+  private static String platformName() {
+    return SharedLibraries.isWindows() ? "nvcuda.dll" : "libcuda.so.1";
   }
 
   /** Loads the library for as long as the process lives. */
@@ -45,7 +48,8 @@ public final class DriverLibrary {
         "dlopen(" + name + ")",
         (System.getProperty("cuvette.libcuda") == null ? "" : "-Dcuvette.libcuda: ")
             + "%s; install the NVIDIA driver, which brings %s; %s"
-                .formatted(reason.isEmpty() ? name + " was not found" : reason, name, SIMULATE));
+                .formatted(
+                    reason.isEmpty() ? name + " was not found" : reason, platformName(), SIMULATE));
   }
 
   /** What is wrong with a library that has no cuGetProcAddress_v2. */

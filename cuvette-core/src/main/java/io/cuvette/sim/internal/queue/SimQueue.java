@@ -1,8 +1,7 @@
 package io.cuvette.sim.internal.queue;
 
 import java.util.ArrayDeque;
-import java.util.Collection;
-import java.util.List;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,22 +72,21 @@ public final class SimQueue {
     return waiting > 0 || (!isEmpty() && !othersBehind().isEmpty());
   }
 
-  private List<Long> othersBehind() {
+  private String othersBehind() {
     SimStream first = first().stream;
     return ops.stream()
         .map(op -> op.stream)
         .filter(stream -> stream != first)
-        .map(s -> s.id)
+        .map(s -> Long.toString(s.id))
         .distinct()
-        .toList();
+        .collect(Collectors.joining(", "));
   }
 
   /** What is first, and what waits for it. */
   public String describe() {
     SimOp first = first();
-    Collection<Long> others = othersBehind();
-    String behind =
-        others.isEmpty() ? "" : ", of the streams " + first.stream.id + " and " + others;
+    String others = othersBehind();
+    String behind = others.isEmpty() ? "" : ", also of the streams of ID " + others;
     String threads =
         switch (waiting) {
           case 0 -> "";
