@@ -57,7 +57,7 @@ public record CudaLinker(LinkerOptions options) {
       }
     }
     throw missing == null
-        ? new UnsupportedOperationException("no module provides a linker; add io.cuvette.ffm")
+        ? new UnsupportedOperationException("no linker; add io.cuvette.ffm (artifact cuvette-ffm)")
         : missing;
   }
 

@@ -94,7 +94,7 @@ public record CudaProgram(String source, String name, CompilerOptions options, P
         CompilerCalls.find()
             .orElseThrow(() ->
                 new UnsupportedOperationException(
-                    "no module provides a compiler; add io.cuvette.ffm"));
+                    "no compiler; add io.cuvette.ffm (artifact cuvette-ffm)"));
     return compile(kind, calls);
   }
 

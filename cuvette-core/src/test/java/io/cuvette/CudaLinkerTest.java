@@ -239,6 +239,6 @@ class CudaLinkerTest {
         .hasMessage("nvJitLink is not found; and the driver's linker does not link LTO-IR");
     assertThatThrownBy(() -> linker.linkByFirst(Kind.CUBIN, List.of(LTO), List.of()))
         .isInstanceOf(UnsupportedOperationException.class)
-        .hasMessageContaining("add io.cuvette.ffm");
+        .hasMessageContaining("add io.cuvette.ffm (artifact cuvette-ffm)");
   }
 }
