@@ -6,7 +6,6 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -60,18 +59,25 @@ final class RefusedFrees {
   /** Makes the refused calls on the driver itself and gives them as text. */
   List<String> retry(CudaDriver driver) {
     List<String> freed = new ArrayList<>();
+    // The end of a stream ends its capture, beside which nothing can be waited for.
+    retry(driver, "streamDestroy", freed);
     if (!refused.isEmpty()) {
       await(driver);
     }
     // Addresses can be given back once nothing is mapped there.
-    List<Call> inOrder = new ArrayList<>(refused.values());
-    inOrder.sort(Comparator.comparing(call -> !call.method.getName().equals(UNMAP)));
-    for (Call call : inOrder) {
-      forward(driver, call);
-      worked(call.method, call.arguments.toArray());
-      freed.add(CallText.of(call.method, call.arguments.toArray()));
-    }
+    retry(driver, UNMAP, freed);
+    retry(driver, "", freed);
     return freed;
+  }
+
+  private void retry(CudaDriver driver, String name, List<String> freed) {
+    for (Call call : refused.values()) {
+      if (call.method.getName().startsWith(name)) {
+        forward(driver, call);
+        worked(call.method, call.arguments.toArray());
+        freed.add(CallText.of(call.method, call.arguments.toArray()));
+      }
+    }
   }
 
   /** Queued work may use what is freed now, and another device's does not hold the free up. */

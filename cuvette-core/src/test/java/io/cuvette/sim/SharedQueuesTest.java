@@ -210,7 +210,7 @@ class SharedQueuesTest {
     waitForOne(driver, 0, stream, flag);
     SimTestBase.assertFails(
         CudaStatus.LAUNCH_TIMEOUT,
-        "; 1 thread waits for room in it",
+        "; threads that wait for room in it: 1",
         () -> {
           for (int i = 0; i < 5; i++) {
             copy(driver, to, one, stream);

@@ -86,6 +86,25 @@ class FaultSweepTest {
     assertThat(report.isClean()).isTrue();
   }
 
+  /** Nothing can be waited for beside a capture, so the end of its stream comes first. */
+  @Test
+  void streamThatIsLeftCapturing_isEndedBeforeTheSearchWaits() throws Exception {
+    SweepReport report =
+        sweep.run(driver -> {
+          long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+          try {
+            driver.captures().streamBeginCapture(0, stream, 2);
+            driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream));
+          } finally {
+            driver.streams().streamDestroy(0, stream);
+          }
+        });
+
+    assertThat(report.findings())
+        .extracting(SweepFinding::mode)
+        .doesNotContain(FaultMode.FROM_THEN_ON);
+  }
+
   @Test
   void leakAfterAFault_isFoundWithTheCallAndTheAllocation() throws Exception {
     SweepReport report =

@@ -17,6 +17,7 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweep;
+import io.cuvette.testkit.FaultSweeps;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
@@ -67,6 +68,18 @@ class SimulatedGuideTest {
         .recoveringFrom("memAlloc", "memHostAlloc")
         .failingAsUsual() // without it also with every other error that the driver documents
         .run(SimulatedGuideTest::useTheLibrary)
+        .orThrow();
+  }
+
+  @Test
+  void sweepOfAProgram_knowsWhatTheLibraryRecoversFrom() throws InterruptedException {
+    FaultSweeps.onSimulator("devices=2")
+        .run(
+            FaultSweeps.using(cuda -> {
+              try (Buffer buffer = cuda.allocate(64)) {
+                buffer.fill((byte) 1);
+              }
+            }))
         .orThrow();
   }
 

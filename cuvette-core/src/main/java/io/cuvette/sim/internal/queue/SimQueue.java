@@ -87,12 +87,7 @@ public final class SimQueue {
     SimOp first = first();
     String others = othersBehind();
     String behind = others.isEmpty() ? "" : ", also of the streams of ID " + others;
-    String threads =
-        switch (waiting) {
-          case 0 -> "";
-          case 1 -> "; 1 thread waits for room in it";
-          default -> "; %d threads wait for room in it".formatted(waiting);
-        };
+    String threads = waiting == 0 ? "" : "; threads that wait for room in it: " + waiting;
     return "%s: first in it is %s, in the stream of ID %d, and behind that %d operations%s%s"
         .formatted(name, first.describe(), first.stream.id, ops.size() - 1, behind, threads);
   }
