@@ -140,6 +140,32 @@ class HostCopyWaitsTest {
     }
   }
 
+  /** Whoever waits for a stream that has to wait for this thread would hang. */
+  @Test
+  void whatHasNoBytes_isNoReasonToWait() {
+    CopyBox none = CopyBox.of(0, 2);
+    try (Arena arena = Arena.ofConfined();
+        PinnedBuffer pinned = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer other = cuda.allocate(BYTES);
+        Buffer device = cuda.allocate(BYTES)) {
+      device.fill((byte) 1, stream);
+      device.copyFrom(other, none);
+      CopyBatch.of(List.of(device), List.of(other.slice(BYTES))).copy();
+      for (MemorySegment host : List.of(pinned.segment(), arena.allocate(BYTES))) {
+        device.copyFrom(host, none);
+        device.copyFrom(host, none, stream);
+        device.copyTo(host, none);
+        device.copyTo(host, none, stream);
+        device.gatherFrom(List.of(host.asSlice(BYTES)), stream);
+        device.scatterTo(List.of(host.asSlice(BYTES)), stream);
+      }
+      assertThat(stream.isDone()).isFalse();
+      stream.synchronize();
+    }
+  }
+
   /** The host copies in pieces, the last of which is smaller. */
   @Test
   void hostCopyOfSeveralPieces_isWhole() {
