@@ -11,6 +11,8 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.block.BlockReports;
+import io.cuvette.internal.block.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -34,6 +36,9 @@ class BlockReportsTest {
 
   /** How much of the driver's pools is not freed. */
   private int ordered;
+
+  /** Where the host copied bytes to; 0 for the heap. */
+  private final List<Long> copies = new ArrayList<>();
 
   /** How often memory was used by work of others. */
   private int usesElsewhere;
@@ -162,6 +167,25 @@ class BlockReportsTest {
       pinned.gatherFrom(List.of(one, heap, two));
       assertThat(told).contains("reads 16 at " + one.address(), "reads 16 at " + two.address());
     }
+  }
+
+  /** What is refused next has no bytes of the buffer. */
+  @Test
+  void copyToMemoryThatCannotBeWritten_isNotTold() {
+    Memory memory = ((BufferBase) cuda.allocatePinned(16)).memory();
+    MemorySegment heap = MemorySegment.ofArray(new byte[16]);
+    MemorySegment closed;
+    try (Arena arena = Arena.ofConfined()) {
+      closed = arena.allocate(16);
+      BlockReports.hostCopy(memory, closed, 16, false);
+      BlockReports.hostCopy(memory, heap, 16, false);
+      assertThat(copies).containsExactly(closed.address(), 0L);
+      OnThreads.run(1, _ -> BlockReports.hostCopy(memory, closed, 16, false));
+    }
+    BlockReports.hostCopy(memory, closed, 16, false);
+    BlockReports.hostCopy(memory, heap.asReadOnly(), 16, false);
+    BlockReports.hostCopy(memory, heap, 16, true);
+    assertThat(copies).hasSize(2);
   }
 
   /** What the chunks between have is not what was written there last, but what the host copied. */
@@ -383,6 +407,11 @@ class BlockReportsTest {
     @Override
     public void usedElsewhere(long address, long bytes, int device, long stream) {
       usesElsewhere++;
+    }
+
+    @Override
+    public void hostCopy(long address, long bytes, long target) {
+      copies.add(target);
     }
 
     @Override

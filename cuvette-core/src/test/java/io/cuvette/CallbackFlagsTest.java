@@ -12,7 +12,9 @@ import io.cuvette.internal.session.Device;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -77,6 +79,13 @@ class CallbackFlagsTest {
       assertThat(given.getFirst().getAtIndex(ValueLayout.JAVA_INT, i)).isOne();
     }
     assertThat(given.getLast().get(ValueLayout.JAVA_INT, 0)).isOne();
+    Set<CallbackFlags.Flag> again = new HashSet<>();
+    for (int i = 0; i <= WORDS; i++) {
+      again.add(flags.take(device));
+    }
+    assertThat(again).as("each once").hasSize(WORDS + 1);
+    assertThat(again.containsAll(all)).isTrue();
+    assertThat(given).hasSize(2);
   }
 
   /** The driver has their memory back then. */

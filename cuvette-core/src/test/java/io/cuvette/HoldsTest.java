@@ -3,8 +3,11 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.lifetime.Holds;
+import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.invoke.VarHandle;
+import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.Test;
 
 /** Each step between open, held, claimed, left and taken, and which of them is refused when. */
@@ -20,6 +23,9 @@ class HoldsTest {
   }
 
   private volatile int state;
+
+  /** What another thread makes of the state, once somebody has read it. */
+  private IntUnaryOperator meanwhile = IntUnaryOperator.identity();
 
   private boolean hold() {
     return Holds.tryHold(STATE, this);
@@ -120,6 +126,53 @@ class HoldsTest {
     assertThat(Holds.tryHoldAgain(STATE, this)).isTrue();
     assertThat(unhold()).isFalse();
     assertThat(unhold()).isFalse();
+    check(true, 0);
+  }
+
+  private int read(int value) {
+    state = meanwhile.applyAsInt(state);
+    meanwhile = IntUnaryOperator.identity();
+    return value;
+  }
+
+  /** The same state, for one who is overtaken by another thread after the first look. */
+  private VarHandle overtaken(IntUnaryOperator by) throws ReflectiveOperationException {
+    MethodHandle read =
+        MethodHandles.lookup().bind(this, "read", MethodType.methodType(int.class, int.class));
+    meanwhile = by;
+    return MethodHandles.filterValue(STATE, MethodHandles.identity(int.class), read);
+  }
+
+  @Test
+  void holdsOfSeveralThreads_areAllCounted() throws ReflectiveOperationException {
+    assertThat(Holds.tryHold(overtaken(before -> before + 1), this)).isTrue();
+    check(false, 2);
+    assertThat(Holds.claim(STATE, this)).isTrue();
+    assertThat(Holds.tryHoldAgain(overtaken(before -> before + 1), this)).isTrue();
+    check(true, 4);
+    assertThat(Holds.leave(overtaken(before -> before - 1), this)).isTrue();
+    check(true, 3);
+    assertThat(unhold()).isFalse();
+    assertThat(unhold()).isFalse();
+    assertThat(unhold()).as("the last one ends it").isTrue();
+  }
+
+  @Test
+  void whoIsOvertakenByTheEnd_isNotLetIn_andLeavesNothingToNobody()
+      throws ReflectiveOperationException {
+    IntUnaryOperator claim = before -> before | Integer.MIN_VALUE;
+    assertThat(Holds.tryHold(overtaken(claim), this)).isFalse();
+    check(true, 0);
+    assertThat(Holds.tryHoldAgain(STATE, this)).isFalse();
+    Holds.reopen(STATE, this);
+    assertThat(hold()).isTrue();
+    assertThat(Holds.claim(STATE, this)).isTrue();
+    assertThat(Holds.tryHoldAgain(overtaken(before -> before - 1), this)).isFalse();
+    check(true, 0);
+    Holds.reopen(STATE, this);
+    assertThat(hold()).isTrue();
+    assertThat(Holds.claim(STATE, this)).isTrue();
+    assertThat(Holds.leave(overtaken(before -> before - 1), this)).isFalse();
     check(true, 0);
   }
 }

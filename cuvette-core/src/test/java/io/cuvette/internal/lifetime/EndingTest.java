@@ -1,14 +1,17 @@
 package io.cuvette.internal.lifetime;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.base.Await;
 import java.lang.ref.ReferenceQueue;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** For what an ending looks, and for whom it waits. */
 class EndingTest {
-  private static final class Counting extends Ending {
+  private static class Counting extends Ending {
     private final int lenders;
     private final int waiting;
     private int asked;
@@ -62,6 +65,78 @@ class EndingTest {
       assertThat(ending.released).isZero();
       ending.unhold();
       assertThat(ending.released).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void oneClose_isTheOneThatEndsIt() {
+    Counting ending = new Counting(new Object(), null, 0, 0);
+    assertThat(ending.close()).isTrue();
+    assertThat(ending.close()).isFalse();
+    assertThat(ending.reclaim()).isFalse();
+    assertThat(ending.released).isEqualTo(1);
+    assertThat(ending.tryHold()).isFalse();
+    assertThatThrownBy(ending::hold).hasMessage("object is closed");
+    assertThatThrownBy(ending::checkOpen).hasMessage("object is closed");
+  }
+
+  /** It is torn down next: nobody may be in the middle of using it. */
+  @Test
+  @Timeout(60)
+  void ownerThatTakesItOver_waitsForWhoUsesIt_butNotForWhoLends() throws InterruptedException {
+    Counting ending = new Counting(new Object(), null, 1, 1);
+    ending.hold();
+    ending.hold();
+    Thread owner = Thread.ofPlatform().start(ending::takeOver);
+    Await.until(() -> owner.getState() == Thread.State.TIMED_WAITING || !owner.isAlive());
+    assertThat(owner.isAlive()).isTrue();
+    assertThat(ending.tryHold()).isFalse();
+    ending.unhold();
+    owner.join();
+    assertThat(ending.holds()).isEqualTo(1);
+    ending.unhold();
+    assertThat(ending.released).as("the owner ends it").isZero();
+  }
+
+  /** Fails, and is open again where somebody is found to use it in another way. */
+  private static final class Failing extends Counting {
+    private final boolean resumes;
+    private @Nullable Throwable untold;
+
+    Failing(boolean resumes) {
+      super(new Object(), null, 1, 1);
+      this.resumes = resumes;
+    }
+
+    @Override
+    public void release() {
+      if (resumes) {
+        resume();
+      }
+      throw new IllegalStateException("not now");
+    }
+
+    @Override
+    public void failedUntold(Throwable e) {
+      super.failedUntold(e);
+      untold = e;
+    }
+  }
+
+  @Test
+  void endThatFailsForTheLastUser_isTold_unlessItIsOpenAgain() {
+    for (boolean resumes : new boolean[] {false, true}) {
+      Failing ending = new Failing(resumes);
+      ending.hold();
+      assertThat(ending.close()).isTrue();
+      ending.unhold();
+      assertThat(ending.ended()).isEqualTo(!resumes);
+      assertThat(ending.tryHold()).isEqualTo(resumes);
+      if (resumes) {
+        assertThat(ending.untold).isNull();
+      } else {
+        assertThat(ending.untold).hasMessage("not now");
+      }
     }
   }
 }

@@ -21,8 +21,11 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
@@ -99,6 +102,31 @@ class WrapTest {
           .hasMessage("buffer of 1000 bytes at 0x%x is closed".formatted(original.address()));
       original.fill((byte) 1);
     }
+  }
+
+  /** Memory that the collector frees is not freed below a wrapper of it. */
+  @CudaTest
+  void ownerIsReachable_untilTheWrapperIsClosed(Cuda cuda) throws InterruptedException {
+    try (Buffer original = Kind.DEVICE.allocate(cuda, 64);
+        Buffer other = Kind.DEVICE.allocate(cuda, 64)) {
+      List<WeakReference<Object>> owners = new ArrayList<>();
+      try (Buffer wrapped = cuda.wrap(original.address(), 64, owner(owners));
+          Buffer onDevice = cuda.device(0).wrap(other.address(), 64, owner(owners))) {
+        System.gc();
+        assertThat(owners).hasSize(2).noneMatch(owner -> owner.refersTo(null));
+        wrapped.close();
+        assertThat(Forgetting.collectUntil(() -> owners.getFirst().refersTo(null))).isTrue();
+        assertThat(owners.getLast().refersTo(null)).isFalse();
+        onDevice.close();
+        assertThat(Forgetting.collectUntil(() -> owners.getLast().refersTo(null))).isTrue();
+      }
+    }
+  }
+
+  private static Object owner(List<WeakReference<Object>> owners) {
+    Object owner = new Object();
+    owners.add(new WeakReference<>(owner));
+    return owner;
   }
 
   @CudaTest
