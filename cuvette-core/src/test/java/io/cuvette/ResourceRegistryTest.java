@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.channel.OpenSocket;
 import io.cuvette.internal.channel.PoolHandle;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -329,5 +331,56 @@ class ResourceRegistryTest extends OverFakeSharing {
         .hasMessageContaining("-5");
     assertThatCode(() -> Descriptors.checkOpen(descriptors, 7))
         .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  /** The number of a closed one may be that of any file by now. */
+  @Test
+  void closedHandle_isOfNoPool_notEvenOfItsOwn() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle one = handle(uuid);
+        AllocationHandle two = one.duplicate()) {
+      PoolHandle open = one.core();
+      PoolHandle closed = two.core();
+      assertThat(open.isSamePool(closed)).isTrue();
+      closed.close();
+      assertThat(open.isSamePool(closed)).isFalse();
+      assertThat(closed.isSamePool(open)).isFalse();
+      assertThat(closed.isSamePool(closed)).isFalse();
+    }
+  }
+
+  @Test
+  void identityOfAPool_isGivenOnce() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle raw = handle(null)) {
+      PoolHandle handle = raw.core();
+      handle.identify(uuid);
+      handle.identify(uuid);
+      assertThatThrownBy(() -> handle.identify(new UUID(1, 2)))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("uuid: %s (expected: %s, which the pool has already)", new UUID(1, 2), uuid);
+      assertThat(handle.uuid()).contains(uuid);
+    }
+  }
+
+  /** That of the standard input is one. */
+  @Test
+  void numberOfADescriptor_isNotNegative() {
+    assertThat(Descriptors.checkNumber(0)).isZero();
+    assertThatThrownBy(() -> Descriptors.checkNumber(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("descriptor: -1 (expected: >= 0)");
+  }
+
+  /** What is under way may come to its end. */
+  @Test
+  void socketThatCloses_isNotOverAtOnce() {
+    OpenSocket socket = new OpenSocket(descriptors, descriptors.memoryFile("socket", 0), "socket");
+    assertThat(socket.isOver()).isFalse();
+    long begun = System.nanoTime();
+    socket.close();
+    boolean isOver = socket.isOver();
+    assertThat(isOver && System.nanoTime() - begun < 300_000_000).isFalse();
+    assertThat(Await.until(socket::isOver, 10_000_000_000L)).isTrue();
   }
 }

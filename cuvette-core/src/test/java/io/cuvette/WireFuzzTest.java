@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.internal.channel.IpcFrame;
@@ -121,5 +122,27 @@ class WireFuzzTest {
       ByteBuffer.wrap(bytes).putInt(end, (int) sum.getValue());
     }
     return bytes;
+  }
+
+  @Test
+  void fieldsOfAFrame_areRefusedWithWhatTheyMayBe() throws IOException {
+    List<@Nullable UUID> uuids = Arrays.asList(null, new UUID(1, 2));
+    byte[] right = new IpcFrame(IpcFrame.Kind.MESSAGE, uuids, new byte[5]).toBytes();
+    byte[] first = Arrays.copyOf(right, IpcFrame.HEADER_BYTES);
+    byte[] rest = Arrays.copyOfRange(right, IpcFrame.HEADER_BYTES, right.length);
+    IpcFrame.Header header = IpcFrame.header(first);
+    assertThat(IpcFrame.of(header, rest).uuids()).isEqualTo(uuids);
+    for (byte flag : new byte[] {-1, 2}) {
+      byte[] wrong = rest.clone();
+      wrong[17] = flag;
+      assertThatThrownBy(() -> IpcFrame.of(header, wrong))
+          .isInstanceOf(StreamCorruptedException.class)
+          .hasMessage("UUID flag: %d (expected: 0 to 1)", flag);
+    }
+    byte[] newer = first.clone();
+    newer[4] = 2;
+    assertThatThrownBy(() -> IpcFrame.header(newer))
+        .isInstanceOf(StreamCorruptedException.class)
+        .hasMessage("version: 2 (expected: 1)");
   }
 }

@@ -1,10 +1,14 @@
 package io.cuvette.internal.hostcopy;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.internal.base.Await;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import java.util.function.Predicate;
@@ -96,5 +100,93 @@ class PiecesTest {
     pieces.await(0);
     assertThat(Thread.interrupted()).isTrue();
     pieces.stop();
+  }
+
+  private static boolean startThread(Runnable work) {
+    Thread _ = Thread.ofPlatform().daemon().start(work);
+    return true;
+  }
+
+  /** Else a helper would be in memory that is freed, or unmapped, after a copy that failed. */
+  @Test
+  void stop_waitsForTheHelperThatIsAtAPiece() {
+    CountDownLatch inside = new CountDownLatch(1);
+    AtomicBoolean left = new AtomicBoolean();
+    IntConsumer slow =
+        _ -> {
+          inside.countDown();
+          boolean _ = Await.until(() -> false, 30_000_000);
+          left.set(true);
+        };
+    Pieces pieces = new Pieces(slow, 2, 2, 1, 1, PiecesTest::startThread);
+    pieces.open(0);
+    Await.until(() -> inside.getCount() == 0);
+    pieces.stop();
+    assertThat(left).isTrue();
+  }
+
+  @Test
+  void helpers_areNoMoreThanMay_andEndWithTheTransfer() throws InterruptedException {
+    List<Thread> started = new ArrayList<>();
+    Predicate<Runnable> helper =
+        work -> {
+          started.add(Thread.ofPlatform().daemon().start(work));
+          return true;
+        };
+    CountDownLatch go = new CountDownLatch(1);
+    IntConsumer waiting = _ -> Await.until(() -> go.getCount() == 0);
+    Pieces pieces = new Pieces(waiting, 8, 8, 1, 3, helper);
+    pieces.open(0);
+    assertThat(started).hasSize(3);
+    go.countDown();
+    pieces.await(0);
+    pieces.stop();
+    for (Thread each : started) {
+      assertThat(each.join(Duration.ofSeconds(10))).as("%s ends", each).isTrue();
+    }
+  }
+
+  /** The thread itself has copied the rest by then, and looks for a failure. */
+  @Test
+  void failureOfAHelper_isThrown_alsoIfItIsTheLastToEnd() {
+    assumeTrue(CopyThreads.MOST > 0);
+    Thread owner = Thread.currentThread();
+    AtomicBoolean helped = new AtomicBoolean();
+    IntConsumer failing =
+        _ -> {
+          if (!Thread.currentThread().equals(owner)) {
+            helped.set(true);
+            boolean _ = Await.until(() -> owner.getState() == Thread.State.WAITING, 50_000_000);
+            throw new IllegalStateException("late");
+          }
+          boolean _ =
+              Await.until(helped::get, 1_000_000_000); // as long as the others are busy elsewhere
+        };
+    try {
+      int copied = Pieces.run(failing, 2, 1, false);
+      assertThat(copied).isEqualTo(2);
+      assertThat(helped).as("no failure without help").isFalse();
+    } catch (IllegalStateException e) {
+      assertThat(e).hasMessage("late");
+    }
+  }
+
+  @Test
+  void interrupt_endsEarlyWhatMay_andNothingElse() {
+    IntConsumer interrupting =
+        piece -> {
+          copied.add(piece);
+          if (piece == 1) {
+            Thread.currentThread().interrupt();
+          }
+        };
+    assertThat(Pieces.run(interrupting, 4, 0, true)).isEqualTo(2);
+    assertThat(copied).containsExactly(0, 1);
+    assertThat(Pieces.run(interrupting, 4, 0, true)).as("interrupted before").isZero();
+    assertThat(Thread.interrupted()).isTrue();
+    copied.clear();
+    assertThat(Pieces.run(interrupting, 4, 0, false)).isEqualTo(4);
+    assertThat(copied).containsExactly(0, 1, 2, 3);
+    assertThat(Thread.interrupted()).isTrue();
   }
 }

@@ -11,13 +11,16 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MatrixProducts;
+import io.cuvette.MemoryPool;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MatrixProduct;
 import io.cuvette.driver.MatrixProduct.Operand;
 import io.cuvette.driver.MatrixType;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
 import org.assertj.core.api.ThrowableAssertAlternative;
 import org.junit.jupiter.api.Test;
 
@@ -139,5 +142,57 @@ class MatrixProductsTest {
     refused(2, 2, new Operand(false, Long.MAX_VALUE / 16, 0), PACKED, 1)
         .withMessageStartingWith("a: ")
         .withMessageEndingWith(" of 2 x 2 (expected: at most 2^63-1 bytes)");
+  }
+
+  /** Closed buffers are those of their stream again, which knows nothing of the product's. */
+  @CudaTest(simulatedOnly = true)
+  void product_isQueuedOnce_andHoldsItsBuffersBackUntilItIsDone(
+      Cuda cuda, MemoryPool pool, CudaStream own, CudaStream stream, ScriptedDriver driver) {
+    driver.note(
+        "gemm", call -> "%d %d %d".formatted(call.number("c"), call.number("a"), call.number("b")));
+    Buffer c = pool.allocate(BYTES, own);
+    Buffer a = pool.allocate(BYTES, own);
+    Buffer b = pool.allocate(BYTES, own);
+    own.synchronize();
+    try (LibraryHandle handle = cuda.device(0).useCublas(stream)) {
+      try (Gate _ = Gate.on(stream)) {
+        MatrixProducts.multiply(handle, PRODUCT, c, a, b);
+        assertThat(driver.takeNotes())
+            .containsExactly("%d %d %d".formatted(c.address(), a.address(), b.address()));
+        List.of(c, a, b).forEach(Buffer::close);
+        assertThat(pool.stats().pendingBytes()).isEqualTo(3 * c.blockBytes());
+        try (Buffer next = pool.allocate(BYTES, own)) {
+          assertThat(List.of(c.address(), a.address(), b.address())).doesNotContain(next.address());
+        }
+      }
+      stream.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+    }
+  }
+
+  /** Also where it is too small, or of a device that has no access. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void closedMatrix_isSaidToBeClosed_whateverElseIsWrong(
+      Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream far) {
+    Buffer small = cuda.allocate(1, stream);
+    Buffer elsewhere = cuda.allocate(BYTES, far);
+    small.close();
+    elsewhere.close();
+    try (LibraryHandle handle = cuda.device(0).useCublas(stream);
+        Buffer all = cuda.allocate(3 * BYTES, stream)) {
+      Buffer x = all.slice(0, BYTES);
+      Buffer y = all.slice(BYTES, BYTES);
+      for (Buffer closed : List.of(small, elsewhere)) {
+        for (Matrices each :
+            List.of(
+                new Matrices(closed, x, y),
+                new Matrices(x, closed, y),
+                new Matrices(x, y, closed))) {
+          assertThatIllegalStateException()
+              .isThrownBy(() -> MatrixProducts.multiply(handle, PRODUCT, each.c, each.a, each.b))
+              .withMessageEndingWith("is closed");
+        }
+      }
+    }
   }
 }

@@ -18,11 +18,13 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
 /** Captures, what is instantiated from them, launches and updates. */
@@ -408,5 +410,45 @@ class CudaGraphTest {
       }
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void upload_isACallOfTheDriver_inTheStream(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    driver.note("graphUpload", call -> "stream %d".formatted(call.number("stream")));
+    try (Buffer buffer = pool.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> buffer.fill((byte) 1, stream));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.upload(stream);
+      assertThat(driver.takeNotes()).containsExactly("stream " + stream.handle());
+      executable.launch(stream);
+      assertThat(driver.takeNotes()).isEmpty();
+      stream.synchronize();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** It may be on another carrier when it ends its capture, which only that mode allows. */
+  @CudaTest
+  void captureInAVirtualThread_isRelaxed_orRefused(@NonBlocking CudaStream stream) {
+    CompletableFuture.runAsync(
+            () -> {
+              for (CaptureMode mode : CaptureMode.values()) {
+                CaptureOptions options = CaptureOptions.DEFAULTS.withMode(mode);
+                if (mode == CaptureMode.RELAXED) {
+                  stream.capture(options, () -> {}).close();
+                } else {
+                  assertThatThrownBy(() -> stream.capture(options, () -> {}))
+                      .isInstanceOf(IllegalStateException.class)
+                      .hasMessage(
+                          "beginCapture: mode %s on a virtual thread"
+                              + " (expected: RELAXED, or a platform thread)",
+                          mode);
+                }
+              }
+            },
+            Thread.ofVirtual()::start)
+        .join();
+    assertThat(stream.isCapturing()).isFalse();
   }
 }

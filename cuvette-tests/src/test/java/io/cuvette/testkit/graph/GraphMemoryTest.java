@@ -265,4 +265,25 @@ class GraphMemoryTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("bytes: -1");
   }
+
+  /** Those before are over, and with them what told when their launches are. */
+  @CudaTest
+  void executableThatIsMadeWhenTheMemoryAndAllOthersAreClosed_isLaunched(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    GraphMemory memory = cuda.device(0).createGraphMemory();
+    CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+    try (Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph graph = step(stream, options, 3, pool, result)) {
+      memory.close();
+      for (CudaStream each : List.of(stream, other, other, stream)) {
+        result.fill((byte) 0);
+        try (CudaGraphExec executable = graph.instantiate()) {
+          executable.launch(each);
+        }
+        each.synchronize();
+        assertThat(Bytes.areAll(result, 3)).isTrue();
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
 }
