@@ -33,11 +33,57 @@ class DeferredFreesTest {
     frees.beginHold();
     frees.free(calls::incrementAndGet, released::incrementAndGet);
     assertThat(frees.isAnyLeft()).isTrue();
+    assertThat(frees.putOff(false, released::incrementAndGet)).as("it waits for none").isFalse();
+    assertThat(frees.putOff(true, released::incrementAndGet)).isTrue();
     frees.endHold();
     assertThat(frees.freeLeft()).isTrue();
     assertThat(calls).hasValue(0);
-    assertThat(released).hasValue(1);
+    assertThat(released).hasValue(2);
     assertThat(frees.isAnyLeft()).isFalse();
+  }
+
+  @Test
+  void freesThatNoCallbackHoldsUp_areMadeAtOnce_andLeaveNothing() {
+    assertThat(frees.areHolding()).isFalse();
+    assertThat(frees.mayPutOff()).isFalse();
+    assertThat(frees.putOff(true, released::incrementAndGet)).isFalse();
+    assertThat(frees.free(calls::incrementAndGet)).isTrue();
+    frees.free(calls::incrementAndGet, released::incrementAndGet);
+    assertThat(calls).hasValue(2);
+    assertThat(frees.isAnyLeft()).isFalse();
+    assertThat(frees.freeLeft()).as("there was something").isFalse();
+    frees.beginHold();
+    assertThat(frees.areHolding()).isTrue();
+    assertThat(frees.mayPutOff()).isTrue();
+    frees.endHold();
+    assertThat(frees.areHolding()).isFalse();
+    assertThat(released).hasValue(0);
+  }
+
+  /** It frees memory for that, which there must be. */
+  @Test
+  void waitForADevice_tellsWhetherItCouldWait() {
+    assertThat(frees.awaitWork(cuda.device(0).core())).isTrue();
+    try (Cuda small = Cuda.open(CudaOptions.simulated().withDevice("sim:memory=40MiB"))) {
+      long free = small.device(0).memoryInfo().freeBytes();
+      Buffer all = MemoryResource.direct().allocate(free, small.currentStream());
+      DeferredFrees ofSmall = small.engine().session().frees();
+      assertThat(ofSmall.awaitWork(small.device(0).core())).isFalse();
+      all.close();
+      assertThat(ofSmall.awaitWork(small.device(0).core())).isTrue();
+    }
+  }
+
+  @Test
+  void whoAsksForAGap_waitsForTheCallbackThatHolds() throws InterruptedException {
+    HoldsAndFrees holds = new HoldsAndFrees();
+    holds.beginHold(true, PATIENCE_NANOS);
+    AtomicBoolean hasGap = new AtomicBoolean();
+    Thread asking = Thread.ofPlatform().start(() -> hasGap.set(holds.hasGapWithin(PATIENCE_NANOS)));
+    Await.until(() -> asking.getState() == Thread.State.TIMED_WAITING || !asking.isAlive());
+    holds.endHold();
+    asking.join();
+    assertThat(hasGap).isTrue();
   }
 
   @Test

@@ -56,4 +56,49 @@ class LeakTrackerTest {
     assertThat(tracker.found(ending)).as("once").isFalse();
     assertThat(tracker.found()).isEqualTo(1);
   }
+
+  private static Ending thing(boolean isLeak) {
+    return new Ending(new Object(), null, null) {
+      @Override
+      public String describe() {
+        return "a thing";
+      }
+
+      @Override
+      public void release() {}
+
+      @Override
+      public boolean isLeak() {
+        return isLeak;
+      }
+    };
+  }
+
+  @Test
+  void whatIsInUse_isReportedOnce_whenItHasEnded() {
+    List<LeakReport> reports = new ArrayList<>();
+    LeakTracker tracker = new LeakTracker(LeakLevel.COUNT, reports::add, () -> {});
+    Ending ending = thing(true);
+    ending.hold();
+    assertThat(tracker.found(ending)).isFalse();
+    assertThat(tracker.drain()).isZero();
+    assertThat(tracker.found()).isZero();
+    assertThat(reports).isEmpty();
+    ending.unhold();
+    assertThat(tracker.drain()).isEqualTo(1);
+    assertThat(tracker.drain()).isZero();
+    assertThat(tracker.found()).isEqualTo(1);
+    assertThat(reports).hasSize(1);
+  }
+
+  @Test
+  void whatIsNoLeak_isTakenBack_andNotReported() {
+    List<LeakReport> reports = new ArrayList<>();
+    LeakTracker tracker = new LeakTracker(LeakLevel.COUNT, reports::add, () -> {});
+    Ending ending = thing(false);
+    assertThat(tracker.found(ending)).isTrue();
+    assertThat(ending.ended()).isTrue();
+    assertThat(tracker.found()).isZero();
+    assertThat(reports).isEmpty();
+  }
 }

@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.assertj.core.api.Assertions.fail;
 
 import io.cuvette.driver.NvtxAttributes;
 import io.cuvette.driver.NvtxCalls;
+import io.cuvette.internal.observe.Observed;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -212,13 +215,34 @@ class NvtxDomainTest {
       recording.stop();
       recording.dump(file);
     }
-    assertThat(RecordingFile.readAllEvents(file).stream().map(NvtxDomainTest::shown))
+    List<RecordedEvent> events = RecordingFile.readAllEvents(file);
+    assertThat(events.stream().map(NvtxDomainTest::shown))
         .containsExactlyInAnyOrder(
             "Name category 2 of recorded: two",
             "Mark recorded: mark 2 FFFF0000 5",
             "Range recorded: inner 0   depth 1",
             "Range recorded: outer 0   depth 0",
             "Range recorded: free 0   depth -1");
+    assertThat(start(events, "outer")).isBeforeOrEqualTo(start(events, "inner"));
+  }
+
+  private static Instant start(List<RecordedEvent> events, String range) {
+    return events.stream()
+        .filter(event -> shown(event).contains(range))
+        .map(RecordedEvent::getStartTime)
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** It may cost something to make. */
+  @Test
+  void whatNobodyListensTo_isNotAskedFor() {
+    Observed observed = new Observed("tests", null);
+    observed.mark(() -> fail("a mark"));
+    assertThat(observed.push(() -> fail("a range"))).isZero();
+    assertThat(observed.pop()).isZero();
+    assertThat(observed.start(() -> fail("a range"))).isNull();
+    Observed.named(() -> fail("a name"), "name");
   }
 
   private static String shown(RecordedEvent event) {

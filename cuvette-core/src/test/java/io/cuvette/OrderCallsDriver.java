@@ -2,10 +2,12 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.instrument.ForwardingTransfers;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -116,6 +118,20 @@ final class OrderCallsDriver extends ForwardingDriver {
   @Override
   public StreamCalls streams() {
     return streamCalls;
+  }
+
+  private final IpcCalls ipcCalls =
+      new ForwardingIpc(delegate().sharing()) {
+        // No other process is there: it is one of this one.
+        @Override
+        public long ipcOpenEventHandle(int device, byte[] handle) {
+          return events().eventCreate(device, 2);
+        }
+      };
+
+  @Override
+  public IpcCalls sharing() {
+    return ipcCalls;
   }
 
   private final TransferCalls transferCalls =

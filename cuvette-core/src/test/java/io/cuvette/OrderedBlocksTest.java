@@ -53,4 +53,24 @@ class OrderedBlocksTest {
       assertThat(blocks.isEmpty()).isTrue();
     }
   }
+
+  /** The driver does not have it yet: who is short of memory waits for that. */
+  @Test
+  void idleBlockThatIsTakenToBeFreed_isOnItsWay_untilTheDriverHasIt() {
+    OrderedBlock block = block(BYTES);
+    blocks.add(block);
+    assertThat(blocks.takeIdle(_ -> true)).isNull();
+    assertThat(blocks.isGivingBack()).isFalse();
+    assertThat(blocks.keep(block, _ -> false)).isSameAs(block);
+    assertThat(blocks.liveBytes()).isEqualTo(BYTES);
+    assertThat(blocks.keep(block, _ -> true)).isNull();
+    assertThat(blocks.liveBytes()).isZero();
+    assertThat(blocks.takeIdle(_ -> false)).isNull();
+    assertThat(blocks.isGivingBack()).isFalse();
+    assertThat(blocks.takeIdle(_ -> true)).isSameAs(block);
+    assertThat(blocks.isGivingBack()).isTrue();
+    blocks.gaveBack();
+    assertThat(blocks.isGivingBack()).isFalse();
+    assertThat(blocks.all()).containsExactly(block);
+  }
 }

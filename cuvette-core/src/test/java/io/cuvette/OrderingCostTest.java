@@ -170,6 +170,26 @@ class OrderingCostTest extends OrderingFixture {
 
   @ParameterizedTest
   @EnumSource
+  void memoryUsedBeforeAnEventThatWasFoundDone_orWaitedFor_isFreeWithoutAQuestion(Kind kind) {
+    MemoryResource pool = pool(kind);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      List<Runnable> ways = List.of(() -> assertThat(event.isDone()).isTrue(), event::synchronize);
+      for (Runnable way : ways) {
+        Buffer buffer = pool.allocate(BYTES, home);
+        buffer.fill((byte) 1, other);
+        event.record(other);
+        way.run();
+        calls.reset();
+        buffer.close();
+        assertThat(stats(pool).pendingBytes()).isZero();
+        assertThat(calls.queries).hasValue(0);
+        assertThat(calls.records).hasValue(0);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void eventThatIsRecordedAgain_tellsAsMuchAsTheFirstTime(Kind kind) {
     MemoryResource pool = pool(kind);
     busy.begin(other);

@@ -10,6 +10,7 @@ import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Fit;
 import io.cuvette.internal.streamcache.Request;
 import io.cuvette.internal.streamcache.StreamCache;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -62,6 +63,23 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
     busy.finish(other);
     assertThat(stats(pool).pendingBytes()).isZero();
+  }
+
+  @Test
+  void eventOfAnotherProcess_isNotTrusted() {
+    MemoryResource pool = pool(Kind.CACHING);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    CudaDevice device = cuda.device(0);
+    byte[] handle = new byte[64];
+    try (CudaEvent event =
+        device.importEvent(new EventDescriptor(false, new UUID(7, 7), device.uuid(), handle))) {
+      event.record(other);
+      home.waitFor(event);
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
   }
 
   private static void export(CudaEvent event) {

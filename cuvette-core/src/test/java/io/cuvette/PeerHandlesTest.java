@@ -65,7 +65,15 @@ class PeerHandlesTest {
   /** What it says of the size of plain memory. */
   private static long plainBytes = 256;
 
-  /** Whether no pool can be made at the moment. */
+  /** The slot of the event that is looked at, and a byte of its handle that is not 0; or -1. */
+  private static int ownSlot = 0xfff;
+
+  private static int notZeroAt = -1;
+
+  /** How often it was asked for handles of plain memory and of events. */
+  private static int asked;
+
+  /** Whether no pool can be made at the moment, and no handle had. */
   private static boolean failing;
 
   /** A driver whose handles are as those of a real one. */
@@ -153,12 +161,20 @@ class PeerHandlesTest {
 
           @Override
           public byte[] ipcGetMemHandle(int device, long address) {
+            check(!failing);
+            asked++;
             return plain((int) address & 0x1fffff, plainBytes);
           }
 
           @Override
           public byte[] ipcGetEventHandle(int device, long event) {
-            return event(0xfff);
+            check(!failing);
+            asked++;
+            byte[] handle = event(ownSlot);
+            if (notZeroAt >= 0) {
+              handle[notZeroAt] = 1;
+            }
+            return handle;
           }
         };
 
@@ -213,6 +229,10 @@ class PeerHandlesTest {
   void nothingIsLeft() {
     usual = true;
     plainBytes = 256;
+    ownSlot = 0xfff;
+    notZeroAt = -1;
+    failing = false;
+    asked = 0;
     cuda.close();
   }
 
@@ -292,11 +312,17 @@ class PeerHandlesTest {
   @Test
   void handlesThatCouldNotBeLookedAt_areLookedAtAgain() {
     byte[] wrong = pointer(1, 4096);
+    byte[] plain = plain(-1, 4096);
+    byte[] event = event(-1);
     failing = true;
     assertThat(handles.checkedPointer(device, POOL, wrong)).isSameAs(wrong);
+    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+    assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     failing = false;
     assertThatThrownBy(() -> handles.checkedPointer(device, POOL, wrong))
         .isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> handles.checkedPlain(device, plain)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> handles.checkedEvent(device, event)).isInstanceOf(CudaException.class);
   }
 
   @Test
@@ -371,6 +397,18 @@ class PeerHandlesTest {
     assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
   }
 
+  /** Such as one whose handles have the slot elsewhere, or more than that. */
+  @ParameterizedTest
+  @ValueSource(ints = {20, 21, 40, 63})
+  void driverWithOtherHandlesOfEvents_isNotSecondGuessed(int at) {
+    byte[] event = event(-1);
+    notZeroAt = at;
+    assertThat(new PeerHandles(this::close).checkedEvent(device, event)).isSameAs(event);
+    notZeroAt = -1;
+    ownSlot = 0x1000 << (at % 20);
+    assertThat(new PeerHandles(this::close).checkedEvent(device, event)).isSameAs(event);
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {1, 3})
   void lookingAtItsOwnHandles_leavesNothing(int times) {
@@ -382,6 +420,7 @@ class PeerHandlesTest {
     }
     assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);
     assertThat(closed).hasValue(1);
+    assertThat(asked).as("two allocations and an event, once").isEqualTo(3);
   }
 
   @Test

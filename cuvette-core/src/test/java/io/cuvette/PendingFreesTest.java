@@ -8,6 +8,7 @@ import io.cuvette.internal.base.Await;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.streamcache.CachedBlock;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -178,6 +179,37 @@ class PendingFreesTest {
     assertThat(pending.poll(1)).isEqualTo(1);
     assertThat(pending.poll(1)).isEqualTo(1);
     assertThat(given).containsExactlyInAnyOrder(first, second);
+  }
+
+  /** It is asked about first as late as the other stream is done. */
+  @Test
+  void blockThatWaitsForOneMoreStream_isLeftToTheNextLook_ifNoMoreIsToBeAsked() {
+    CachedBlock block = used(one, two);
+    CachedBlock other = used(one);
+    pending.free(block, home.state);
+    pending.free(other, home.state);
+    driver.finish(one);
+    driver.finish(two);
+    assertThat(pending.poll(1)).isEqualTo(1);
+    assertThat(given).doesNotContain(block);
+    while (!pending.isEmpty()) {
+      assertThat(pending.poll(1)).isEqualTo(1);
+    }
+    assertThat(given).containsExactlyInAnyOrder(block, other);
+  }
+
+  @Test
+  void awaitOneByOne_goesOnUntilOneHelps() {
+    for (CudaStream of : Arrays.asList(home, null)) {
+      given.clear();
+      CachedBlock first = used(one);
+      CachedBlock second = used(two);
+      pending.free(first, of == null ? null : of.state);
+      pending.free(second, of == null ? null : of.state);
+      assertThat(pending.await(() -> given.contains(second) ? second : null)).isSameAs(second);
+      checkPending(0);
+      assertThat(pending.await(() -> second)).as("nothing came back").isNull();
+    }
   }
 
   @Test

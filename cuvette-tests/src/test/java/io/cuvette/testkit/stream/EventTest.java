@@ -17,6 +17,7 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class EventTest {
@@ -38,6 +39,21 @@ class EventTest {
         }
       }
     }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void options_areTheFlagsThatTheDriverGets(Cuda cuda, ScriptedDriver driver) {
+    driver.note("eventCreate", call -> Long.toString(call.number("flags")));
+    for (EventOptions options :
+        List.of(
+            EventOptions.DEFAULTS,
+            EventOptions.DEFAULTS.withBlockingSync(true),
+            EventOptions.ORDER_ONLY,
+            EventOptions.ORDER_ONLY.withInterprocess(true),
+            EventOptions.ORDER_ONLY.withInterprocess(true).withBlockingSync(true))) {
+      cuda.device(0).createEvent(options).close();
+    }
+    assertThat(driver.notes()).containsExactly("0", "1", "2", "6", "7");
   }
 
   @Test
@@ -184,6 +200,8 @@ class EventTest {
 
   @CudaTest
   void closedEvent_refusesEverything_andWaitsGoOn(CudaStream stream, CudaStream waiting) {
+    CudaEvent neverRecorded = stream.device().createEvent(EventOptions.ORDER_ONLY);
+    neverRecorded.close();
     try (CudaEvent open = stream.record()) {
       Gate gate = Gate.on(stream);
       CudaEvent event = stream.record();
@@ -204,7 +222,9 @@ class EventTest {
             () -> stream.waitFor(event),
             () -> stream.record(event),
             () -> CudaEvent.elapsedMillis(open, event),
-            () -> CudaEvent.elapsedMillis(event, open)
+            () -> CudaEvent.elapsedMillis(event, open),
+            () -> CudaEvent.elapsedMillis(open, neverRecorded),
+            () -> CudaEvent.elapsedMillis(neverRecorded, open)
           }) {
         assertThatThrownBy(call::run)
             .isInstanceOf(IllegalStateException.class)

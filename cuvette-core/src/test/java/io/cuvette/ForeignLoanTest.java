@@ -1,0 +1,136 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.base.Await;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What code outside of Java gives back ends, each once, on a thread that is there for that. */
+@Timeout(60)
+class ForeignLoanTest {
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(20);
+  private static final int MANY = 5;
+
+  private static void awaitOver(ForeignLoan loan) {
+    assertThat(Await.until(loan::isOver, PATIENCE_NANOS)).as("%s", loan).isTrue();
+  }
+
+  /** The threads that end what is given back: one, or none. */
+  private static List<Thread> threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().equals("cuvette-returns"))
+        .toList();
+  }
+
+  private static void awaitState(Thread.State state) {
+    assertThat(
+            Await.until(
+                () -> threads().stream().anyMatch(each -> each.getState() == state),
+                PATIENCE_NANOS))
+        .as("%s", state)
+        .isTrue();
+  }
+
+  /** Which ends early then what it does before it ends, if there is nothing to do. */
+  private static void wake() {
+    threads().forEach(LockSupport::unpark);
+  }
+
+  @Test
+  void whatIsGivenBackWhileAnotherEnds_endsAfterIt_inItsOrder() {
+    CountDownLatch goOn = new CountDownLatch(1);
+    Queue<Integer> ended = new ConcurrentLinkedQueue<>();
+    List<ForeignLoan> loans = new ArrayList<>();
+    ForeignLoan first = ForeignLoan.of(() -> Await.until(() -> goOn.getCount() == 0));
+    for (int i = 0; i < MANY; i++) {
+      int number = i;
+      loans.add(ForeignLoan.of(() -> ended.add(number)));
+    }
+    first.giveBack();
+    loans.forEach(ForeignLoan::giveBack);
+    loans.getFirst().giveBack();
+    assertThat(first.isOver()).isFalse();
+    assertThat(ended).isEmpty();
+    goOn.countDown();
+    awaitOver(first);
+    loans.forEach(ForeignLoanTest::awaitOver);
+    assertThat(ended).containsExactly(0, 1, 2, 3, 4);
+  }
+
+  @Test
+  void threadSleepsWhileSomethingIsOut_andEndsWhatIsGivenBackThen() {
+    ForeignLoan loan = ForeignLoan.of(() -> {});
+    awaitState(Thread.State.WAITING);
+    assertThat(threads()).hasSize(1);
+    loan.giveBack();
+    awaitOver(loan);
+  }
+
+  /** It is there a moment longer, and another one comes after it. */
+  @Test
+  void threadEndsWhenNothingIsOut_andTheNextLoanHasOneAgain() {
+    AtomicInteger ended = new AtomicInteger();
+    for (int i = 1; i <= 2; i++) {
+      ForeignLoan loan = ForeignLoan.of(ended::incrementAndGet);
+      loan.giveBack();
+      awaitOver(loan);
+      assertThat(
+              Await.until(
+                  () -> {
+                    wake();
+                    return threads().isEmpty();
+                  },
+                  PATIENCE_NANOS))
+          .isTrue();
+      assertThat(ended).hasValue(i);
+    }
+  }
+
+  @Test
+  void threadThatIsAboutToEnd_staysForTheLoanThatComesThen() {
+    ForeignLoan before = ForeignLoan.of(() -> {});
+    before.giveBack();
+    awaitOver(before);
+    Await.until(
+        () -> threads().stream().allMatch(each -> each.getState() == Thread.State.TIMED_WAITING));
+    ForeignLoan loan = ForeignLoan.of(() -> {});
+    wake();
+    awaitState(Thread.State.WAITING);
+    loan.giveBack();
+    awaitOver(loan);
+  }
+
+  /** Nobody here knows what streams used it: all that the device has is waited for. */
+  @Test
+  void memoryThatIsGivenBack_isFreedAfterTheWorkOfItsDevice() {
+    Queue<String> calls = new ConcurrentLinkedQueue<>();
+    try (Cuda cuda =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDecorator(driver ->
+                    DriverProxy.of((method, arguments) -> {
+                      calls.add(method.getName());
+                      return DriverProxy.forward(driver, method, arguments);
+                    })))) {
+      Buffer buffer = MemoryResource.direct().allocate(512, cuda.currentStream());
+      ForeignLoan loan = ForeignLoan.of(buffer);
+      buffer.close();
+      calls.clear();
+      loan.giveBack();
+      awaitOver(loan);
+      assertThat(calls.stream().filter(name -> name.startsWith("mem")))
+          .as("the wait is for all work, as a free is")
+          .containsExactly("memAlloc", "memFree", "memFree");
+    }
+  }
+}
