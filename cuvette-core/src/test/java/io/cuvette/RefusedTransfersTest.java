@@ -90,10 +90,18 @@ class RefusedTransfersTest {
     return new Calls()
         .with("copyFrom(Buffer, CudaStream)", () -> to.copyFrom(from, on))
         .with("copyTo(Buffer, CudaStream)", () -> from.copyTo(to, on))
-        .with("copyFromAsync(Buffer)", () -> to.copyFromAsync(from, on))
+        .with(
+            "copyFromAsync(Buffer)",
+            () -> {
+              var _ = to.copyFromAsync(from, on);
+            })
         .with("copyFrom(Buffer, CopyBox, CudaStream)", () -> to.copyFrom(from, box(bytes), on))
         .with("CopyBatch.copy(CudaStream)", () -> CopyBatch.of(targets, sources).copy(on))
-        .with("CopyBatch.copyAsync", () -> CopyBatch.of(targets, sources).copyAsync(on));
+        .with(
+            "CopyBatch.copyAsync",
+            () -> {
+              var _ = CopyBatch.of(targets, sources).copyAsync(on);
+            });
   }
 
   /** Those that are waited for. */

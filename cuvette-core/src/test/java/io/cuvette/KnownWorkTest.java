@@ -1,0 +1,99 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.clock.Moment;
+import io.cuvette.internal.clock.StreamClock;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What a stream knows of others, each by its own numbers: too much of it loses memory. */
+class KnownWorkTest extends OrderingFixture {
+  private final StreamClock asking = stream().state.clock;
+  private final StreamClock young = home.state.clock;
+  private final StreamClock old = other.state.clock;
+  private final StreamClock last = stream().state.clock;
+
+  /** One of the streams has come much further than the others. */
+  @BeforeEach
+  void begin() {
+    for (int i = 0; i < 10; i++) {
+      Moment _ = old.moment(0);
+    }
+  }
+
+  private static boolean isAfter(StreamClock asking, StreamClock other, long number) {
+    boolean isAfter = asking.isAfter(other, number, number);
+    assertThat(asking.isAfter(other, number, StreamClock.NOT_NOTED)).isEqualTo(isAfter);
+    assertThat(asking.isAfter(other, StreamClock.NOT_NOTED, number)).isEqualTo(isAfter);
+    return isAfter;
+  }
+
+  /** Has a stream wait for another: it knows what the other's clock shows, and no more. */
+  private static long follow(StreamClock asking, StreamClock other) {
+    long number = other.now();
+    asking.follow(other.moment(0));
+    assertKnown(asking, other, number);
+    return number;
+  }
+
+  private static void assertKnown(StreamClock asking, StreamClock other, long number) {
+    assertThat(isAfter(asking, other, number)).isTrue();
+    assertThat(isAfter(asking, other, number + 1)).isFalse();
+  }
+
+  @Test
+  void streams_areKnownByTheirOwnNumbers_inWhateverOrderTheyAreWaitedFor() {
+    assertThat(isAfter(asking, young, 1)).isFalse();
+    long ofYoung = follow(asking, young);
+    long ofOld = follow(asking, old);
+    assertKnown(asking, young, ofYoung);
+    long ofLast = follow(asking, last);
+    assertKnown(asking, young, ofYoung);
+    assertKnown(asking, old, ofOld);
+    long again = follow(asking, young);
+    assertThat(again).isGreaterThan(ofYoung);
+    assertKnown(asking, old, ofOld);
+    assertKnown(asking, last, ofLast);
+    assertThat(isAfter(asking, asking, 1)).as("its own work").isFalse();
+  }
+
+  @Test
+  void whatAnotherKnows_isKnownWithIt_atThatMoment() {
+    long ofOld = follow(young, old);
+    long ofYoung = follow(asking, young);
+    assertKnown(asking, old, ofOld);
+    long later = follow(young, old);
+    assertKnown(asking, old, ofOld);
+    assertKnown(asking, young, ofYoung);
+    long afterThat = follow(asking, young);
+    assertThat(afterThat).isGreaterThan(ofYoung);
+    assertKnown(asking, old, later);
+  }
+
+  /** Whether the stream itself knew more, or the one that it waits for. */
+  @Test
+  void ofTwoWaitsForOneStream_theLaterIsKnown() {
+    long first = follow(young, old);
+    long second = follow(asking, old);
+    assertThat(second).isGreaterThan(first);
+    long _ = follow(asking, young);
+    assertKnown(asking, old, second);
+    long _ = follow(last, old);
+    long third = follow(last, old);
+    long _ = follow(asking, last);
+    assertKnown(asking, old, third);
+  }
+
+  /** Nobody asks for it any more. */
+  @Test
+  void whatIsDone_isForgotten() {
+    long number = follow(asking, old);
+    StreamClock.done(old.moment(0));
+    assertKnown(asking, old, number);
+    long _ = follow(asking, young);
+    assertThat(isAfter(asking, old, number)).isFalse();
+    assertThat(old.isDone(number, number)).isTrue();
+    assertThat(young.isDone(young.now(), young.now())).as("has no work").isTrue();
+  }
+}

@@ -1,0 +1,193 @@
+package io.cuvette.internal.elastic;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
+import io.cuvette.EngineMemory;
+import io.cuvette.MemoryLimit;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolStats;
+import io.cuvette.StreamOptions;
+import io.cuvette.internal.streamcache.CachedBlock;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What an elastic pool says of its memory. No work is done before somebody waits for it. */
+@Timeout(60)
+class ElasticNumbersTest {
+  private static final long MIB = 1L << 20;
+  private static final long SMALL_BYTES = Spaces.SMALL_BYTES;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy"));
+  private final CudaStream home = stream();
+  private final CudaStream other = stream();
+  private final ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private CudaStream stream() {
+    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  private static CachedBlock block(Buffer buffer) {
+    return (CachedBlock) EngineMemory.of(buffer).block();
+  }
+
+  private ElasticCache cache(CudaStream stream) {
+    try (Buffer one = pool.allocate(512, stream)) {
+      return (ElasticCache) block(one).arena;
+    }
+  }
+
+  @Test
+  void everyNumber_isExact() {
+    Buffer used = pool.allocate(100, home);
+    Buffer pending = pool.allocate(3 * MIB - 1, home);
+    pending.fill((byte) 1, other);
+    pending.close();
+    PoolStats stats = pool.stats();
+    assertThat(stats)
+        .isEqualTo(
+            new PoolStats(
+                512, // used
+                6 * MIB - 512, // free
+                6 * MIB, // held: 2 MiB for small blocks, and 4
+                100, // requested
+                3 * MIB, // pending
+                0, // of graphs
+                0, // releasable
+                stats.largestFreeBytes(),
+                1,
+                stats.freeBlocks(),
+                3,
+                3 * MIB + 512, // peak used
+                6 * MIB, // peak held
+                2, // allocations
+                2, // growths
+                0,
+                0,
+                Long.MAX_VALUE));
+    used.close();
+    assertThat(pool.stats().requestedBytes()).isZero();
+    pool.resetPeaks(cuda.device(0));
+    assertThat(pool.stats().peakUsedBytes()).as("what waits is in use").isEqualTo(3 * MIB);
+    other.synchronize();
+    pool.allocate(512, home).close();
+    assertThat(pool.stats().requestedBytes()).isZero();
+    pool.resetPeaks(cuda.device(0));
+    assertThat(pool.stats().peakUsedBytes()).isZero();
+    assertThat(pool.stats().allocations()).isEqualTo(3);
+  }
+
+  @Test
+  void memoryThatWasOthers_isCounted_ifItWasTaken() {
+    Buffer small = pool.allocate(MIB, home);
+    Buffer beside = pool.allocate(MIB, home); // so that none grows over it
+    small.fill((byte) 1, home);
+    small.close();
+    assertThat(pool.freeBytes()).isEqualTo(MIB); // no longer at hand for the stream alone
+    other.waitFor(home);
+    Buffer large = pool.allocate(32 * MIB, other);
+    assertThat(pool.stats().crossStreamReuses()).as("it is too small").isZero();
+    try (Buffer again = pool.allocate(MIB, other)) {
+      assertThat(again.address()).isEqualTo(small.address());
+      assertThat(pool.stats().crossStreamReuses()).as("after a wait").isOne();
+    }
+    large.fill((byte) 1, other);
+    large.close();
+    other.synchronize();
+    CudaStream third = stream();
+    Buffer most = pool.allocate(100 * MIB, third);
+    assertThat(pool.stats().crossStreamReuses()).as("it is too small").isOne();
+    most.close();
+    beside.close();
+  }
+
+  /** Beyond the threshold, and no more than that. */
+  @Test
+  void threshold_isWhatStaysCached() {
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(8 * MIB);
+    try (ElasticMemoryPool keeping = new ElasticMemoryPool(cuda, options);
+        Buffer _ = keeping.allocate(6 * MIB, home)) {
+      List<Buffer> all = new ArrayList<>();
+      for (int i = 0; i < 5; i++) {
+        all.add(keeping.allocate(4 * MIB, home));
+        all.getLast().fill((byte) 1, home);
+      }
+      all.forEach(Buffer::close);
+      assertThat(keeping.freeBytes()).as("it is not done").isEqualTo(20 * MIB);
+      home.synchronize();
+      keeping.allocate(MIB, home).close();
+      assertThat(keeping.freeBytes()).isEqualTo(8 * MIB);
+      assertThat(keeping.totalBytes()).isEqualTo(14 * MIB);
+    }
+  }
+
+  @Test
+  void memoryOfTheStreamItself_isNotOfOthers_whenThereIsNone() {
+    pool.setLimit(MemoryLimit.ofBytes(8 * MIB));
+    Buffer own = pool.allocate(2 * MIB, home);
+    Buffer foreign = pool.allocate(4 * MIB, other);
+    own.fill((byte) 1, home);
+    foreign.fill((byte) 1, other);
+    own.close();
+    foreign.close();
+    assertThatThrownBy(() -> pool.allocate(16 * MIB, home))
+        .isInstanceOfSatisfying(
+            OutOfDeviceMemoryException.class,
+            e -> {
+              assertThat(e.details().freeBytes()).isEqualTo(6 * MIB);
+              assertThat(e.details().otherStreamsFreeBytes()).isEqualTo(4 * MIB);
+            });
+  }
+
+  /** Where small blocks end and others begin, for the heap and for what lies in front of it. */
+  @Test
+  void blockOfTheSizeBetween_isALargeOne() {
+    assertThat(Spaces.kind(SMALL_BYTES - 512)).isZero();
+    assertThat(Spaces.kind(SMALL_BYTES)).isOne();
+    ElasticCache cache = cache(home);
+    cache.front = cache.newFront(); // as for threads that have met
+    for (long bytes : new long[] {SMALL_BYTES, SMALL_BYTES - 512, 512}) {
+      pool.allocate(bytes, home).close(); // for the front to take from
+      Buffer first = pool.allocate(bytes, home);
+      Buffer second = pool.allocate(bytes, home);
+      assertThat(block(first).stripe).isNotNull();
+      assertThat(second.address()).isNotEqualTo(first.address());
+      first.close();
+      second.close();
+      pool.assertConsistent();
+    }
+    home.synchronize();
+    assertThat(pool.freeAllBlocks()).isPositive();
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  /** Else a pool would keep, and ask, each stream that it ever had. */
+  @Test
+  void streamThatIsDoneAfterItsEnd_isForgottenByThePool() {
+    int first = cache(home).tag;
+    for (int i = 0; i < 20; i++) {
+      try (CudaStream brief = stream()) {
+        assertThat(cache(brief).tag).isLessThan(first + 4);
+        Buffer buffer = pool.allocate(MIB, brief);
+        buffer.fill((byte) 1, brief);
+        buffer.close();
+      }
+      cuda.device(0).synchronize();
+      pool.allocate((2 + i) * MIB, home).close(); // a miss, which asks the others
+    }
+  }
+}
