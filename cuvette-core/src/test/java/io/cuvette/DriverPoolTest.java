@@ -16,14 +16,17 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.driverpool.AttributesOfPool;
 import io.cuvette.internal.driverpool.BorrowedPool;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.MadePool;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -46,7 +49,13 @@ class DriverPoolTest {
   /** Whether the next attribute cannot be set. */
   private boolean refusesToSet;
 
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+  private @Nullable BusyDriver madeBusy;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(Watched::new)
+              .withDecorator(driver -> madeBusy = new BusyDriver(driver)));
+  private final BusyDriver busy = Objects.requireNonNull(madeBusy);
   private final DriverPools pools = cuda.engine().driverPools();
 
   @AfterEach
@@ -79,6 +88,56 @@ class DriverPoolTest {
     pool.release();
     assertThat(destroyed).hasValue(1);
     assertThat(pools.hasRetired()).isFalse();
+  }
+
+  /** It would be destroyed under the thread. */
+  @Test
+  void closedPool_isDestroyed_whenTheLastThreadThatTalksAboutItLeaves() {
+    DriverPool pool = made();
+    pool.enter();
+    pool.enter();
+    pool.close();
+    pool.leave();
+    pools.poll();
+    assertThat(destroyed).hasValue(0);
+    pool.leave();
+    assertThat(destroyed).hasValue(1);
+    assertThatThrownBy(pool::enter).isInstanceOf(IllegalStateException.class);
+    assertThat(destroyed).hasValue(1);
+  }
+
+  /** A driver that destroys it before crashes at some later call. */
+  @Test
+  void poolWhoseMemoryWasFreedThroughAnother_isDestroyedOnceThatIsDone_andOthersAtOnce() {
+    DriverPool pool = made();
+    DriverPool another = made();
+    DriverPool open = made();
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    AsyncPoolChoice choice = AsyncPoolChoice.ofHandle(pool.handle());
+    AsyncMemoryPool borrower = new AsyncMemoryPool(cuda, choice);
+    busy.begin(stream);
+    borrower.allocate(4096, stream).close();
+    pool.close();
+    assertThat(destroyed).as("as long as it is borrowed").hasValue(0);
+    borrower.close();
+    another.close();
+    pools.poll();
+    assertThat(destroyed).as("the other one").hasValue(1);
+    busy.finish(stream);
+    pools.poll();
+    assertThat(destroyed).hasValue(2);
+    open.close();
+  }
+
+  /** Only of what was imported a driver reports nothing but that. */
+  @Test
+  void questionThatADriverRefuses_isNotExplainedAsOneAboutAnImport() {
+    AttributesOfPool attributes = new AttributesOfPool(made());
+    refusesToSet = true;
+    assertThatThrownBy(() -> attributes.set(MemPoolAttribute.RELEASE_THRESHOLD, 1))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("on purpose")
+        .hasMessageNotContaining("imported");
   }
 
   @Test
@@ -120,6 +179,18 @@ class DriverPoolTest {
         };
     pools.giveBackIdle(_ -> true);
     waiting.getFirst().join();
+  }
+
+  @Test
+  void whatIsIdleOnAnyStream_isGivenBackBeforeAllIsWaitedFor() {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    for (int i = 0; i < 2; i++) {
+      resource.allocate(4096, cuda.device(0).createStream()).close();
+    }
+    calls.clear();
+    pools.giveBackAll();
+    assertThat(calls).containsExactly("memFreeAsync", "memFreeAsync");
   }
 
   /** Kept, it would keep the thread, and no other could free it in its order. */
@@ -192,7 +263,8 @@ class DriverPoolTest {
           public void memPoolSetAttribute(long pool, int attribute, long value) {
             if (refusesToSet) {
               refusesToSet = false;
-              throw new CudaException(CudaStatus.UNKNOWN, "cuMemPoolSetAttribute", "on purpose");
+              throw new CudaException(
+                  CudaStatus.INVALID_VALUE, "cuMemPoolSetAttribute", "on purpose");
             }
             super.memPoolSetAttribute(pool, attribute, value);
           }

@@ -110,6 +110,22 @@ class BorrowedEndTest {
     pools.memPoolDestroy(handle);
   }
 
+  /** What its owner set is as it was, and nothing has to go. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatKeepsEverythingAnyway_isNotSetNorTrimmedAtTheEnd(Cuda cuda, ScriptedDriver driver) {
+    PoolCalls pools = cuda.driver().pools();
+    long handle =
+        pools.memPoolCreate(
+            new PoolProperties(
+                MemAllocationType.PINNED, MemHandleType.NONE, MemLocationType.DEVICE, 0, 0));
+    pools.memPoolSetAttribute(
+        handle, MemPoolAttribute.RELEASE_THRESHOLD, MemPoolAttribute.KEEP_ALL);
+    driver.note("memPoolSetAttribute", "memPoolTrimTo");
+    over(cuda, handle, AsyncPoolOptions.DEFAULTS).close();
+    assertThat(driver.notes()).isEmpty();
+    pools.memPoolDestroy(handle);
+  }
+
   private static List<String> trims(Cuda cuda, ScriptedDriver driver) {
     assertThatThrownBy(() -> cuda.allocate(1L << 50))
         .isInstanceOf(OutOfDeviceMemoryException.class);

@@ -12,12 +12,15 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphOptions;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
 import java.util.List;
@@ -160,6 +163,62 @@ class GraphMemoryResourceTest {
     }
     second.close();
     assertThat(left).allMatch(Buffer::isClosed);
+  }
+
+  /** There, each launch of that graph would free what the first one left. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatIsClosedInAnotherCapture_isNoWorkOfThat(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate()) {
+      for (int i = 0; i < 2; i++) {
+        executable.launch(stream);
+        stream.synchronize();
+        driver.note("memFree", "memFreeAsync");
+        stream.capture(left.getFirst()::close).close();
+        assertThat(driver.takeNotes()).hasSize(1 - i).doesNotContain("memFreeAsync");
+      }
+    }
+    cuda.driver().memory().memFree(0, left.getFirst().address()); // of the second launch
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void freeThatTheDriverRefuses_isTold(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+      driver.fail("memFreeAsync", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(left.getFirst()::close).isInstanceOf(CudaException.class);
+      assertThat(left.getFirst().isClosed()).isTrue();
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void memoryThatIsLeftOpen_endsWithTheCuda(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph =
+            stream.capture(() -> {
+              left.add(filled(resource, stream, 5));
+              left.add(filled(resource, stream, 5));
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+    }
+    cuda.close();
+    assertThat(left).hasSize(2).allMatch(Buffer::isClosed);
+    left.forEach(Buffer::close);
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator(cuda).report()).isEmpty();
+    }
   }
 
   @CudaTest
