@@ -49,6 +49,10 @@ class ChunkMoveTest {
       assertThat(pool.stats(cuda.device(0).core()).crossStreamReuses()).isEqualTo(1);
     }
     assertThat(pool.heldBytes()).isEqualTo(BYTES);
+    assertThat(pool.stats(cuda.device(0).core()).chunks()).as("one of one stream").isOne();
+    assertThat(pool.stats(cuda.device(0).core()).usedBlocks()).isZero();
+    cuda.close();
+    assertThat(pool.heldBytes()).as("of a Cuda that has ended").isZero();
   }
 
   @Test

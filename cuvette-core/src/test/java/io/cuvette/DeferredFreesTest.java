@@ -6,6 +6,8 @@ import io.cuvette.internal.base.Await;
 import io.cuvette.internal.session.DeferredFrees;
 import io.cuvette.internal.session.HoldsAndFrees;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -121,6 +123,31 @@ class DeferredFreesTest {
       ofSmall.endHold();
       growable.grow(most);
       assertThat(all.isClosed()).isTrue();
+    }
+  }
+
+  /** Neither the driver nor whoever is upstream is called there. */
+  @Test
+  void memoryThatPoolsRelease_isHeldUntilTheCallbackHasReturned() {
+    List<Long> inside = new CopyOnWriteArrayList<>();
+    try (MemoryPool pool = new MemoryPool(cuda);
+        PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+        CudaStream stream = cuda.device(0).createStream()) {
+      pool.allocate(4096, stream).close();
+      pinned.allocate(4096).close();
+      long ofPinned = pinned.totalBytes();
+      var _ =
+          stream.addCallback(() -> {
+            inside.add(pool.freeAllBlocks());
+            inside.add(pool.totalBytes());
+            inside.add(pinned.freeAllBlocks());
+            inside.add(pinned.totalBytes());
+          });
+      stream.synchronize();
+      boolean isFreed =
+          Await.until(() -> pool.totalBytes() + pinned.totalBytes() == 0, PATIENCE_NANOS);
+      assertThat(isFreed).isTrue();
+      assertThat(inside).containsExactly(4096L, 4096L, ofPinned, ofPinned);
     }
   }
 

@@ -122,6 +122,13 @@ class LateAndRefusedTest {
         (CachingDevicePool) ((CachedBlock) ((BufferBase) used).block()).arena.of;
     assertThat(core.mayHave(MIB)).isTrue();
     assertThat(core.mayHave(MIB + 512)).isFalse();
+    CudaStream captured = cuda.device(0).createStream();
+    try (CudaGraph graph = captured.capture(() -> pool.allocate(2 * MIB, captured).close())) {
+      assertThat(graph.isClosed()).isFalse();
+      assertThat(pool.stats().graphBytes()).isEqualTo(2 * MIB);
+      assertThat(core.mayHave(MIB)).isTrue();
+      assertThat(core.mayHave(MIB + 512)).as("a graph's is its own").isFalse();
+    }
     used.close();
   }
 

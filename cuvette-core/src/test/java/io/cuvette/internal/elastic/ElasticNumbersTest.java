@@ -14,6 +14,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.streamcache.CachedBlock;
 import java.util.ArrayList;
 import java.util.List;
@@ -173,6 +174,23 @@ class ElasticNumbersTest {
     home.synchronize();
     assertThat(pool.freeAllBlocks()).isPositive();
     assertThat(pool.totalBytes()).isZero();
+  }
+
+  /** Whoever found it in order may be late: more was freed there since. */
+  @Test
+  void memoryOfAnotherStream_isTakenAfterAWaitForItAlone() {
+    Buffer before = pool.allocate(MIB, home);
+    Buffer mine = pool.allocate(MIB, other);
+    before.fill((byte) 1, home);
+    before.close();
+    ElasticCache own = (ElasticCache) block(mine).arena;
+    ElasticCache from = cache(home);
+    ElasticHeap heap = ((ElasticDevicePool) own.of).heap();
+    OpenStream asking = EngineMemory.of(mine).order();
+    assertThat(pool.freeBytes()).isPositive();
+    assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNull();
+    other.waitFor(home);
+    assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNotNull();
   }
 
   /** Else a pool would keep, and ask, each stream that it ever had. */

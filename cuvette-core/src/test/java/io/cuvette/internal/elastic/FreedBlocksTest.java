@@ -1,0 +1,129 @@
+package io.cuvette.internal.elastic;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.EngineMemory;
+import io.cuvette.StreamOptions;
+import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.pool.Cap;
+import io.cuvette.internal.space.HeapCensus;
+import io.cuvette.internal.streamcache.CachedBlock;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What lies in front of a heap for several streams is counted until the last of them has ended. */
+class FreedBlocksTest {
+  private static final int STREAMS = 3;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+  private final List<ElasticCache> caches = new ArrayList<>();
+  private final List<Buffer> buffers = new ArrayList<>();
+  private final ElasticBooks books = new ElasticBooks();
+  private final FreedBlocks freed =
+      new FreedBlocks((_, _) -> {}, System::nanoTime, books, new Cap(), new Budget(Long.MAX_VALUE));
+
+  /** The first stream has one block from its front, the next one two, and so on. */
+  @BeforeEach
+  void begin() {
+    for (int i = 0; i < STREAMS; i++) {
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      ElasticCache cache;
+      try (Buffer one = pool.allocate(512, stream)) {
+        cache = (ElasticCache) ((CachedBlock) EngineMemory.of(one).block()).arena;
+      }
+      caches.add(cache);
+      freed.addFront(cache, cache.newFront());
+      for (int block = 0; block <= i; block++) {
+        buffers.add(pool.allocate(100, stream));
+      }
+    }
+  }
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private static CachedBlock block(Buffer buffer) {
+    return (CachedBlock) EngineMemory.of(buffer).block();
+  }
+
+  private HeapCensus count() {
+    HeapCensus census = new HeapCensus();
+    freed.count(census);
+    return census;
+  }
+
+  @Test
+  void blocksOfAllFronts_areCounted() {
+    assertThat(buffers).allMatch(buffer -> block(buffer).stripe != null);
+    books.take(7, 512);
+    HeapCensus census = count();
+    assertThat(census.allocations).isEqualTo(1 + 6);
+    assertThat(census.requestedBytes).isEqualTo(7 + 600);
+    assertThat(census.usedBlocks).as("the heap has each slab as one").isEqualTo(1 + 6 - STREAMS);
+    assertThat(census.usedBytes).isEqualTo(512);
+    assertThat(census.peakUsedBytes).isEqualTo(512);
+  }
+
+  @Test
+  void secondFront_isNone() {
+    ElasticCache cache = caches.getFirst();
+    assertThat(cache.newFront()).isNull();
+    var before = cache.front;
+    caches.get(1).front = null;
+    freed.addFront(cache, caches.get(1).newFront());
+    assertThat(cache.front).isSameAs(before);
+  }
+
+  /** In whichever order the streams end. */
+  @Test
+  void frontOfAStreamThatEnded_isOnceCounted_andTheOthersStay() {
+    assertThat(freed.hasFronts()).isTrue();
+    for (int first = 0; first < STREAMS; first++) {
+      List<ElasticCache> left = new ArrayList<>(caches);
+      long all = freed.allocations();
+      while (!left.isEmpty()) {
+        ElasticCache ended = left.remove(first % left.size());
+        long own = freed.removeFront(ended);
+        assertThat(own).isEqualTo(1 + caches.indexOf(ended));
+        assertThat(ended.front).isNull();
+        assertThat(freed.removeFront(ended)).as("has none").isZero();
+        all -= own;
+        assertThat(freed.allocations()).isEqualTo(all);
+      }
+      assertThat(freed.hasFronts()).isFalse();
+      assertThat(all).isZero();
+      buffers.clear();
+      caches.clear();
+      begin();
+    }
+  }
+
+  @Test
+  void forgottenBlockOfAFront_isSeen() {
+    for (ElasticCache cache : caches) {
+      assertThat(cache.hasForgottenInFront()).isFalse();
+    }
+    block(buffers.getLast()).clear(); // as the collector does
+    assertThat(caches.getFirst().hasForgottenInFront()).isFalse();
+    assertThat(caches.getLast().hasForgottenInFront()).isTrue();
+  }
+
+  @Test
+  void blocksInUse_areHandedOver_atTheEndOfThePool() {
+    List<CachedBlock> ended = new ArrayList<>();
+    freed.endFronts(ended);
+    assertThat(ended)
+        .containsExactlyInAnyOrderElementsOf(buffers.stream().map(FreedBlocksTest::block).toList());
+  }
+}
