@@ -25,6 +25,9 @@ final class OrderCallsDriver extends ForwardingDriver {
   /** How many events there are. */
   final AtomicInteger live = new AtomicInteger();
 
+  /** The event that was imported last. */
+  final AtomicLong imported = new AtomicLong();
+
   /** The stream that an event was recorded in last. */
   final AtomicLong recordedLast = new AtomicLong();
 
@@ -125,7 +128,9 @@ final class OrderCallsDriver extends ForwardingDriver {
         // No other process is there: it is one of this one.
         @Override
         public long ipcOpenEventHandle(int device, byte[] handle) {
-          return events().eventCreate(device, 2);
+          long event = events().eventCreate(device, 2);
+          imported.set(event);
+          return event;
         }
       };
 

@@ -65,18 +65,22 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isZero();
   }
 
-  @Test
-  void eventOfAnotherProcess_isNotTrusted() {
-    MemoryResource pool = pool(Kind.CACHING);
+  @ParameterizedTest
+  @EnumSource
+  void eventThatAnotherProcessRecordedAnew_doesNotTellOfTheFirstStream(Kind kind) {
+    MemoryResource pool = pool(kind);
     Buffer buffer = pool.allocate(BYTES, home);
     buffer.fill((byte) 1, other);
     busy.begin(other);
     CudaDevice device = cuda.device(0);
-    byte[] handle = new byte[64];
-    try (CudaEvent event =
-        device.importEvent(new EventDescriptor(false, new UUID(7, 7), device.uuid(), handle))) {
+    EventDescriptor descriptor =
+        new EventDescriptor(false, new UUID(7, 7), device.uuid(), new byte[64]);
+    try (CudaEvent event = device.importEvent(descriptor)) {
       event.record(other);
-      home.waitFor(event);
+      assertThat(event.isDone()).isFalse();
+      cuda.driver().events().eventRecord(0, calls.imported.get(), home.state.handle);
+      assertThat(event.isDone()).isTrue();
+      event.synchronize();
     }
     buffer.close();
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);

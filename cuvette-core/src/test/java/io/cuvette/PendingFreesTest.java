@@ -162,6 +162,7 @@ class PendingFreesTest {
     CachedBlock block = used(one);
     pending.free(block, null);
     checkPending(1);
+    assertThat(pending.graphBytes()).isZero();
     pending.await();
     assertThat(given).containsExactly(block);
     checkPending(0);

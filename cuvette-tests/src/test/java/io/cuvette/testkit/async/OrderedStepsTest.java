@@ -39,6 +39,27 @@ class OrderedStepsTest {
     }
   }
 
+  /** Its work cannot be marked then, so nothing can be queued behind it. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatAStreamUsesWhichBeginsACapture_isFreedOnceItsWorkIsDone(
+      ScriptedDriver driver,
+      DeviceMemoryResource resource,
+      @NonBlocking CudaStream home,
+      @NonBlocking CudaStream other) {
+    Buffer buffer = resource.allocate(BYTES, home);
+    try (Gate _ = Gate.on(other)) {
+      buffer.recordUse(other);
+      driver.fail("eventRecord", CudaStatus.STREAM_CAPTURE_INVALIDATED, 2).note("memFreeAsync");
+      buffer.close();
+      assertThat(driver.notes()).isEmpty();
+      resource.attributes().usedMemCurrent(); // whoever asks looks again
+      assertThat(driver.notes()).isEmpty();
+    }
+    other.synchronize();
+    resource.attributes().usedMemCurrent();
+    assertThat(driver.notes()).containsExactly("memFreeAsync");
+  }
+
   @CudaTest(simulatedOnly = true)
   void refusedAllocation_hasTheCurrentPoolTrimmed_beforeAnotherIsMade(
       ScriptedDriver driver, @NonBlocking CudaStream stream) {

@@ -236,6 +236,20 @@ class FailingCaptureTest {
     }
   }
 
+  /** What it waits for need not be of another capture: nobody knows of which it was. */
+  @Test
+  void waitOfAStreamWhoseCaptureIsInvalid_isRefusedByTheDriver() {
+    try (CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaEvent event = other.record()) {
+      begin();
+      assertThatThrownBy(() -> cuda.driver().streams().streamQuery(0, stream.handle()))
+          .isInstanceOf(CudaException.class);
+      assertThatThrownBy(() -> stream.waitFor(event)).isInstanceOf(CudaException.class);
+      assertThatThrownBy(stream::endCapture).isInstanceOf(CudaException.class);
+      checkUsable();
+    }
+  }
+
   /** As every call does that makes something. */
   @Test
   void endOfACapture_endsWhatCouldNotBeEndedBefore() {

@@ -30,13 +30,18 @@ import java.lang.ref.ReferenceQueue;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Closing a Cuda ends everything, whatever is open, forgotten or closed at the same time. */
 class CloseTest {
+  private static final Set<Thread.State> NOT_WAITING =
+      Set.of(Thread.State.NEW, Thread.State.RUNNABLE, Thread.State.BLOCKED);
+
   @Test
   void segmentsOfAllKinds_endWithTheCuda() {
     Cuda cuda = Cuda.open(CudaOptions.simulated());
@@ -101,6 +106,34 @@ class CloseTest {
           });
     }
     assertThat(done).isNotEmpty().doesNotContain(false);
+  }
+
+  /** Of each device that was used. */
+  @Test
+  void workOfStreamsThatNobodyHereKnows_isWaitedForToo() throws InterruptedException {
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"));
+    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver)));
+    Thread closing = Thread.ofPlatform().unstarted(cuda::close);
+    List<Boolean> waiting = Collections.synchronizedList(new ArrayList<>());
+    for (int device = 0; device < 2; device++) {
+      cuda.device(device).createEvent().close();
+      long stream = driver.streams().streamCreateWithPriority(device, 1, 0);
+      driver
+          .streams()
+          .launchHostFunc(
+              device,
+              stream,
+              () -> {
+                while (NOT_WAITING.contains(closing.getState())) {
+                  Thread.onSpinWait();
+                }
+                waiting.add(closing.isAlive());
+              });
+    }
+    closing.start();
+    closing.join();
+    driver.close();
+    assertThat(waiting).containsExactly(true, true);
   }
 
   @Test
