@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import java.util.Map;
 import java.util.ServiceLoader;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -147,5 +149,89 @@ class SimulatedOptionsTest {
     SimulatedOptions most = SimulatedOptions.parse("memory=8TiB,driver=99990");
     assertThat(most.memoryBytes()).isEqualTo(8L << 40);
     assertThat(most.driverVersion()).isEqualTo(99_990);
+  }
+
+  @Test
+  void eachKey_isRead_withoutTheOthers() {
+    SimulatedOptions none = SimulatedOptions.DEFAULTS;
+    Map<String, SimulatedOptions> settings =
+        Map.ofEntries(
+            Map.entry("devices=2", none.withDevices(2)),
+            Map.entry("memory=4MiB", none.withMemoryBytes(4 << 20)),
+            Map.entry("context=3MiB", none.withContextBytes(3 << 20)),
+            Map.entry("others=5MiB", none.withOthersBytes(5 << 20)),
+            Map.entry("pace=lazy", none.withPace(SimulatedPace.LAZY)),
+            Map.entry("order=fair", none.withOrder(SimulatedOrder.FAIR)),
+            Map.entry("peers=none", none.withPeers("none")),
+            Map.entry("driver=12080", none.withDriverVersion(12_080)),
+            Map.entry("numaNodes=3", none.withNumaNodes(3)),
+            Map.entry("concurrentManaged=false", none.withConcurrentManaged(false)),
+            Map.entry("virtualMemory=false", none.withVirtualMemory(false)),
+            Map.entry("queues=0", none.withQueues(0)),
+            Map.entry("queueLength=7", none.withQueueLength(7)),
+            Map.entry("queuePatience=9", none.withQueuePatienceMillis(9)));
+    settings.forEach((text, expected) -> {
+      assertThat(SimulatedOptions.parse("seed=0," + text)).isEqualTo(expected).isNotEqualTo(none);
+      assertThat(SimulatedOptions.parse(text + ",seed=8")).isEqualTo(expected.withSeed(8));
+    });
+  }
+
+  private static void refused(String message, ThrowingCallable call) {
+    assertThatIllegalArgumentException().isThrownBy(call).withMessageStartingWith(message);
+  }
+
+  @Test
+  void numbersOutOfTheirRange_areRefused_whereverTheyAreSet() {
+    SimulatedOptions none = SimulatedOptions.DEFAULTS;
+    refused("devices: 0", () -> none.withDevices(0));
+    refused("devices: 33", () -> none.withDevices(33));
+    refused("memory: 2097151", () -> none.withMemoryBytes((2 << 20) - 1));
+    refused("memory: 8796093022209", () -> none.withMemoryBytes((8L << 40) + 1));
+    refused("driver: 990", () -> none.withDriverVersion(990));
+    refused("driver: 100000", () -> none.withDriverVersion(100_000));
+    refused("driver: 13005", () -> none.withDriverVersion(13_005));
+    refused("numaNodes: 0", () -> none.withNumaNodes(0));
+    refused("numaNodes: 65", () -> none.withNumaNodes(65));
+    refused("context: -2", () -> none.withContextBytes(-2));
+    refused("others: -1 (expected: >= 0", () -> none.withContextBytes(5).withOthersBytes(-1));
+    refused("queues: -2", () -> none.withQueues(-2));
+    refused("queues: 33", () -> none.withQueues(33));
+    refused("queueLength: 0", () -> none.withQueueLength(0));
+    refused("queueLength: 1048577", () -> none.withQueueLength((1 << 20) + 1));
+    refused("queuePatience: 0", () -> none.withQueuePatienceMillis(0));
+    refused("queuePatience: 86400001", () -> none.withQueuePatienceMillis(86_400_001));
+  }
+
+  @Test
+  void numbersAtTheEndsOfTheirRange_areAllowed() {
+    SimulatedOptions least =
+        new SimulatedOptions(1, 2 << 20, Long.MIN_VALUE, "all", 1000, 1)
+            .withContextBytes(-1)
+            .withOthersBytes(2 << 20)
+            .withQueues(-1)
+            .withQueueLength(1)
+            .withQueuePatienceMillis(1);
+    assertThat(least.othersBytes()).isEqualTo(least.memoryBytes());
+    SimulatedOptions most =
+        new SimulatedOptions(32, 8L << 40, Long.MAX_VALUE, "all", 99_990, 64)
+            .withContextBytes(4L << 40)
+            .withOthersBytes(4L << 40)
+            .withQueues(32)
+            .withQueueLength(1 << 20)
+            .withQueuePatienceMillis(86_400_000);
+    assertThat(most.devices()).isEqualTo(32);
+    assertThat(most.withContextBytes(0).withOthersBytes(0).queues()).isEqualTo(32);
+  }
+
+  @Test
+  void typesOfParameters_haveBytes_andAlignmentsThatArePowersOfTwo() {
+    for (int bytes : new int[] {0, -1, Integer.MIN_VALUE}) {
+      refused("byteSize: " + bytes, () -> SimulatedParameter.struct(bytes, 4));
+    }
+    for (int alignment : new int[] {0, 3, 12, -4, Integer.MIN_VALUE}) {
+      refused("alignment: " + alignment, () -> SimulatedParameter.struct(8, alignment));
+    }
+    assertThat(SimulatedParameter.struct(1, 1).byteSize()).isEqualTo(1);
+    assertThat(SimulatedParameter.struct(3, 16).alignment()).isEqualTo(16);
   }
 }
