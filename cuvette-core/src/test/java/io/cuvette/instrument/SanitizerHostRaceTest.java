@@ -160,15 +160,16 @@ class SanitizerHostRaceTest {
     try (SanitizerDriver driver =
         SanitizerDriver.reporting(SimulatedDriver.open(options), reports::add, Misuse.LEAK)) {
       long memory = driver.memory().memAlloc(0, BYTES);
-      MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
+      long address = driver.memory().memAllocManaged(0, BYTES, 1).address();
+      MemorySegment managed = driver.memory().hostView(0, address, BYTES, Arena.global());
       managed.fill((byte) 1);
-      driver.transfers().memcpyAsync(0, memory, managed.address(), BYTES, 0);
+      driver.transfers().memcpyAsync(0, memory, address, BYTES, 0);
       if (atOnce) {
         managed.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
       }
       driver.streams().streamSynchronize(0, 0);
-      driver.transfers().memcpyAsync(0, memory, managed.address(), BYTES, 0);
-      driver.transfers().memsetD8Async(0, managed.address(), (byte) 4, BYTES, 0);
+      driver.transfers().memcpyAsync(0, memory, address, BYTES, 0);
+      driver.transfers().memsetD8Async(0, address, (byte) 4, BYTES, 0);
       driver.streams().streamSynchronize(0, 0);
     }
     assertThat(reports).hasSize(atOnce ? 1 : 0);

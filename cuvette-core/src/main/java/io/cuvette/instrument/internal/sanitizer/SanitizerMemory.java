@@ -39,10 +39,9 @@ public final class SanitizerMemory implements MemoryCalls {
     boolean atOnce = driver.devices().deviceGetAttribute(CONCURRENT_MANAGED_ACCESS, device) == 1;
     MemorySegment segment = calls.memAllocManaged(device, bytes, flags);
     core.check(_ -> {
-      if (atOnce) {
-        core.memory.allocatedOnHost(segment, "memFree", site);
-      } else {
-        core.memory.allocated(segment.address(), bytes, "memFree", site);
+      core.memory.allocatedOnHost(segment, "memFree", site);
+      if (!atOnce) {
+        core.memory.shared(segment.address());
       }
     });
     return segment;
