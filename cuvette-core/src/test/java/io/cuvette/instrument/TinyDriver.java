@@ -70,7 +70,7 @@ final class TinyDriver {
     }
     return switch (method.getName()) {
       case "name", "toString" -> "tiny";
-      case "isSimulated" -> true;
+      case "isSimulated" -> false; // nor does it tell what launches touch
       case "close" -> {
         closed.set(true);
         yield null;

@@ -148,22 +148,11 @@ public final class DirectMemory {
     if (e.status() != CudaStatus.OUT_OF_MEMORY) {
       return e;
     }
+    int id = device.id();
+    long free = driverFree(device);
     var details =
         new OutOfDeviceMemoryException.Details(
-            device.id(),
-            bytes,
-            bytes,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            Long.MAX_VALUE,
-            driverFree(device),
-            RecoveryStep.DRIVER);
+            id, bytes, bytes, 0, 0, 0, 0, 0, 0, 0, 0, Long.MAX_VALUE, free, RecoveryStep.DRIVER);
     var explained = new OutOfDeviceMemoryException(e.call(), details, Long.MAX_VALUE);
     explained.initCause(e);
     return explained;

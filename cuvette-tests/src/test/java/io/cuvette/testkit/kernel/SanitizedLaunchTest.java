@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
@@ -57,6 +58,14 @@ class SanitizedLaunchTest {
   }
 
   private void launch(long stream, long address) {
+    driver.kernels().launchKernel(0, stream, scale, SHAPE, parameters(address));
+  }
+
+  private GraphNodeParams kernel(long address) {
+    return new GraphNodeParams.Kernel(scale, SHAPE, parameters(address));
+  }
+
+  private LaunchParameters parameters(long address) {
     MemorySegment values = Arena.ofAuto().allocate(16, 8);
     values.set(ValueLayout.JAVA_LONG, 0, address);
     values.set(ValueLayout.JAVA_FLOAT, 8, 1f);
@@ -66,7 +75,7 @@ class SanitizedLaunchTest {
             driver.kernels().kernelGetParamInfo(scale, 0),
             driver.kernels().kernelGetParamInfo(scale, 1),
             driver.kernels().kernelGetParamInfo(scale, 2));
-    driver.kernels().launchKernel(0, stream, scale, SHAPE, new LaunchParameters(values, places));
+    return new LaunchParameters(values, places);
   }
 
   private void reported(Misuse misuse, String text) {
@@ -83,15 +92,20 @@ class SanitizedLaunchTest {
     reported(Misuse.USE_AFTER_FREE, "launchKernel");
   }
 
+  private void synchronize() {
+    driver.streams().streamSynchronize(0, first);
+    driver.streams().streamSynchronize(0, second);
+  }
+
   @Test
   void unorderedUseOfAnotherStream_isARace_inBothDirections() {
     driver.transfers().memsetD8Async(0, data, (byte) 0, BYTES, first);
     launch(second, data);
+    synchronize();
     reported(Misuse.RACE, "launchKernel");
-    driver.streams().streamSynchronize(0, first);
-    driver.streams().streamSynchronize(0, second);
-    launch(first, data + 8);
-    driver.transfers().memsetD8Async(0, data, (byte) 0, BYTES, second);
+    launch(first, data);
+    driver.transfers().memsetD8Async(0, data + BYTES - 1, (byte) 0, 1, second);
+    synchronize();
     reported(Misuse.RACE, "memsetD8Async");
   }
 
@@ -224,5 +238,110 @@ class SanitizedLaunchTest {
                   launch(over, count, other, memory, memory + BYTES, COUNT);
                 }))
         .isEmpty();
+  }
+
+  @Test
+  void launchesBesideCopies_ofOtherBytesOfTheirBlock_orThatBothRead_areFine_underEverySeed() {
+    assertThat(
+            underSeeds(
+                "addVectors",
+                (over, add, one, other, memory) -> {
+                  over.transfers().memcpyAsync(0, memory + 4 * BYTES, memory, BYTES, other);
+                  launch(over, add, one, memory, memory, memory + BYTES, COUNT);
+                  over.transfers().memcpyAsync(0, memory + 5 * BYTES, memory, BYTES, other);
+                  over.transfers().memsetD8Async(0, memory + 2 * BYTES, (byte) 1, BYTES, other);
+                }))
+        .isEmpty();
+  }
+
+  @Test
+  void copyThatReadsWhatALaunchChangesAtomically_isARace_underEverySeed() {
+    List<SanitizerReport> found =
+        underSeeds(
+            "countBytes",
+            (over, count, one, other, memory) -> {
+              launch(over, count, one, memory, memory + BYTES, COUNT);
+              over.transfers().memcpyAsync(0, memory + 15 * BYTES, memory + BYTES, 4, other);
+            });
+    assertThat(found)
+        .hasSize(SEEDS)
+        .allSatisfy(report -> {
+          assertThat(report.misuse()).isEqualTo(Misuse.RACE);
+          assertThat(report.toString())
+              .contains("memcpyAsync", "the read of 0x", "after the atomic update by a kernel on");
+        });
+  }
+
+  @Test
+  void launchBehindThirtyOneOthers_isHeldAgainstACopy_underEverySeed() {
+    List<SanitizerReport> found =
+        underSeeds(
+            "scale",
+            (over, scale, one, other, memory) -> {
+              long event = over.events().eventCreate(0, 2);
+              launch(over, scale, one, memory + 15 * BYTES, 2f, COUNT);
+              for (int i = 0; i < 31; i++) {
+                launch(over, scale, one, memory, 2f, COUNT);
+                over.events().eventRecord(0, event, one);
+              }
+              over.transfers().memsetD8Async(0, memory + 15 * BYTES, (byte) 1, 4, other);
+              over.events().eventDestroy(0, event);
+            });
+    assertThat(found).hasSize(SEEDS).allMatch(report -> report.misuse() == Misuse.RACE);
+  }
+
+  /** What is reported if a graph scales the first bytes while others are filled, by seed. */
+  private static List<SanitizerReport> besideGraphs(long filled) {
+    return underSeeds(
+        "scale",
+        (over, scale, one, other, memory) -> {
+          over.captures().streamBeginCapture(0, one, 0);
+          launch(over, scale, one, memory, 2f, COUNT);
+          long graph = over.captures().streamEndCapture(0, one);
+          long outer = over.graphs().graphCreate();
+          over.graphs().graphAddNode(0, outer, new long[0], new GraphNodeParams.Child(graph));
+          long executable = over.graphs().graphInstantiateWithParams(0, outer, 0, 0).executable();
+          over.graphs().graphLaunch(0, executable, one);
+          over.transfers().memsetD8Async(0, memory + filled, (byte) 1, BYTES, other);
+          over.graphs().graphExecDestroy(executable);
+          over.graphs().graphDestroy(outer);
+          over.graphs().graphDestroy(graph);
+        });
+  }
+
+  @Test
+  void launchOfAGraph_usesTheBytesThatItsKernelsTouch() {
+    assertThat(besideGraphs(BYTES)).isEmpty();
+    assertThat(besideGraphs(BYTES - 1))
+        .hasSize(SEEDS)
+        .allMatch(report -> report.misuse() == Misuse.RACE);
+  }
+
+  @Test
+  void nodeThatDoesSomethingElse_usesTheBytesThatThisTouches() {
+    long graph = driver.graphs().graphCreate();
+    long fresh = driver.memory().memAlloc(0, 4 * BYTES);
+    driver.transfers().memsetD8Async(0, fresh, (byte) 0, 4 * BYTES, first);
+    GraphNodeParams[] kernels = {kernel(fresh), kernel(fresh + BYTES), kernel(fresh + 2 * BYTES)};
+    long node = driver.graphs().graphAddNode(0, graph, new long[0], kernels[0]).node();
+    driver.graphs().graphNodeSetParams(0, node, kernels[1]);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    synchronize();
+    driver.graphs().graphLaunch(0, executable, first);
+    driver.transfers().memsetD8Async(0, fresh, (byte) 1, BYTES, second);
+    synchronize();
+    assertThat(reports).isEmpty();
+    driver.graphs().graphExecNodeSetParams(0, executable, node, kernels[2]);
+    driver.graphs().graphLaunch(0, executable, first);
+    driver.transfers().memsetD8Async(0, fresh, (byte) 1, 2 * BYTES, second);
+    synchronize();
+    assertThat(reports).isEmpty();
+    driver.graphs().graphLaunch(0, executable, first);
+    driver.transfers().memsetD8Async(0, fresh + 2 * BYTES, (byte) 1, BYTES, second);
+    synchronize();
+    reported(Misuse.RACE, "memsetD8Async");
+    driver.graphs().graphExecDestroy(executable);
+    driver.graphs().graphDestroy(graph);
+    driver.memory().memFree(0, fresh);
   }
 }

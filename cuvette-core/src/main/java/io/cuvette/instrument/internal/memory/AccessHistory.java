@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  * for. Whatever is not finished is kept, however much that is. Not thread-safe.
  */
 public final class AccessHistory {
+  /** So many launches are kept of those that later ones stand in for: they touch other bytes. */
+  private static final int MOST_LAUNCHES = 32;
+
   /** All but reads. */
   private final RangeMap<List<Access>> uses = new RangeMap<>();
 
@@ -27,7 +31,23 @@ public final class AccessHistory {
   /** An earlier use that nothing orders before this one although it matters. */
   @Nullable Access race(Range range, Lane lane, HappensBefore order) {
     Kind kind = range.kind();
-    return find(range, use -> use.conflictsWith(kind) && !order.isBefore(use, lane));
+    return find(
+        range,
+        use -> use.watcher() == null && use.conflictsWith(kind) && !order.isBefore(use, lane));
+  }
+
+  /** Gives all uses that may matter to another one, by what launches touch, and are not before. */
+  void meeting(Access access, HappensBefore order, Consumer<Access> each) {
+    Range range = access.range();
+    Predicate<Access> passing =
+        use -> {
+          if (use.mayMeet(access) && !order.isBefore(use, access.lane())) {
+            each.accept(use);
+          }
+          return false;
+        };
+    uses.find(range.address(), range.bytes(), all -> first(all, passing) != null);
+    reads.values().forEach(all -> all.byRange.find(range.address(), range.bytes(), passing));
   }
 
   /** A use of a range that is not known to be finished. */
@@ -115,9 +135,12 @@ public final class AccessHistory {
       return before; // nothing can come between the two
     }
     List<Access> left = new ArrayList<>(before.size() + 1);
-    for (Access use : before) {
-      if (!order.isFinished(use) && !isSuperseded(use, access)) {
-        left.add(use);
+    int launches = MOST_LAUNCHES;
+    for (Access use : before.reversed()) {
+      boolean isLaunch = use.watcher() != null && access.range().kind() == Kind.USE;
+      boolean isKept = !isSuperseded(use, access) || (isLaunch && --launches >= 0);
+      if (isKept && !order.isFinished(use)) {
+        left.addFirst(use);
       }
     }
     left.add(access);

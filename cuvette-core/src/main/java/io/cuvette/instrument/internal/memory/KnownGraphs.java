@@ -1,6 +1,7 @@
 package io.cuvette.instrument.internal.memory;
 
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
@@ -45,16 +46,18 @@ public final class KnownGraphs {
   }
 
   /**
-   * The events of a node.
+   * The events of a node, and who learns what it touches.
    *
    * @param recorded the handle of the event that it records; 0 for none
    * @param awaited the handle of the event that it waits for; 0 for none
+   * @param watcher who learns it, of all launches; null if nobody does
    */
-  public record NodeEvents(long recorded, long awaited) {
+  public record NodeEvents(long recorded, long awaited, @Nullable LaunchWatcher watcher) {
     public static NodeEvents of(GraphNodeParams params) {
       return new NodeEvents(
           params instanceof GraphNodeParams.EventRecord made ? made.event() : 0,
-          params instanceof GraphNodeParams.EventWait made ? made.event() : 0);
+          params instanceof GraphNodeParams.EventWait made ? made.event() : 0,
+          params instanceof GraphNodeParams.Kernel made ? made.parameters().watcher() : null);
     }
   }
 
@@ -191,17 +194,18 @@ public final class KnownGraphs {
     }
     for (Node node : known.nodes) {
       if (node.enabled) {
-        node.uses.forEach(use -> check(use, lane, here, findings));
+        boolean isTold = node.events.watcher != null; // and races are known later
+        node.uses.forEach(use -> check(use, isTold, lane, here, findings));
       }
     }
   }
 
-  private void check(Use use, Lane lane, CallTrace here, Findings findings) {
+  private void check(Use use, boolean isTold, Lane lane, CallTrace here, Findings findings) {
     if (memory.isLive(use.block)) {
-      if (use.block.holds(use.range)) {
-        memory.checkRace(use.range, lane, here, findings);
-      } else {
+      if (!use.block.holds(use.range)) {
         KnownMemory.outOfBounds(use.block, use.range, here, findings);
+      } else if (!isTold) {
+        memory.checkRace(use.range, lane, here, findings);
       }
     } else if (use.block.freed() != null) {
       findings.add(
@@ -222,7 +226,8 @@ public final class KnownGraphs {
     long number = lane.next();
     for (Node node : known.nodes) {
       if (node.enabled) {
-        node.uses.forEach(use -> note(use, lane, number, here));
+        node.uses.forEach(
+            use -> note(use, new Access(lane, number, use.range, here, node.events.watcher)));
       }
     }
     known.inputs.forEach(address -> {
@@ -239,9 +244,9 @@ public final class KnownGraphs {
     objects.launched(known.objects, lane);
   }
 
-  private void note(Use use, Lane lane, long number, CallTrace here) {
+  private void note(Use use, Access access) {
     if (memory.isLive(use.block)) {
-      memory.use(new Access(lane, number, use.range, here));
+      memory.use(access);
       if (use.range.kind() == Kind.WRITE || use.range.kind() == Kind.USE) {
         memory.written(use.range);
       }

@@ -296,6 +296,7 @@ public final class KnownMemory {
     KnownBlock block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
       hostReads.add(block, access);
+      launches.used(access, block.uses);
       block.uses.add(access, order);
     }
   }

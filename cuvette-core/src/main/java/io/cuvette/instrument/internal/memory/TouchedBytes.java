@@ -1,6 +1,8 @@
 package io.cuvette.instrument.internal.memory;
 
 import io.cuvette.driver.LaunchWatcher;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +34,25 @@ final class TouchedBytes implements LaunchWatcher {
         case ATOMIC -> atomic;
       };
     }
+  }
+
+  /** All that another use does to pages that were touched here: a launch tells it. */
+  TouchedBytes of(Access use) {
+    if (use.watcher() instanceof TouchedBytes told) {
+      return told;
+    }
+    long from = use.range().address();
+    long to = from + use.range().bytes();
+    TouchedBytes all = new TouchedBytes();
+    pages.forEach((number, page) -> {
+      long first = number << PAGE_SHIFT;
+      for (long at = Math.max(from, first); at < Math.min(to, first + (1 << PAGE_SHIFT)); at++) {
+        boolean isAtomic = (page.atomic[(int) (at - first) >>> 6] >>> at & 1) != 0;
+        boolean isRead = use.range().kind() == Kind.READ && !isAtomic; // which is a write as well
+        all.touched(at, 1, isRead ? Touch.READ : Touch.WRITE);
+      }
+    });
+    return all;
   }
 
   /** A byte that two launches touched in a way that needs an order. */

@@ -49,8 +49,8 @@ public final class Work {
     return uses(segment, Kind.WRITE);
   }
 
-  /** This is a launch, of which somebody learns what it touches. */
-  public void watchedBy(LaunchWatcher observer) {
+  /** This is a launch; who learns what it touches, if the driver tells that. */
+  public void watchedBy(@Nullable LaunchWatcher observer) {
     watcher = observer;
   }
 

@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.order;
 
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
@@ -9,17 +10,31 @@ import org.jspecify.annotations.Nullable;
  *
  * @param number the number of the work on its stream, the same for all between two moments at which
  *     somebody learns how far the stream is
+ * @param watcher who learns what of the range a launch touches; null for other work, and if the
+ *     driver does not tell
  */
-public record Access(Lane lane, long number, Range range, CallTrace site) {
+public record Access(
+    Lane lane, long number, Range range, CallTrace site, @Nullable LaunchWatcher watcher) {
+  public Access(Lane lane, long number, Range range, CallTrace site) {
+    this(lane, number, range, site, null);
+  }
 
   /** Whether its order to another use of the same bytes matters: one of them writes. */
   public boolean conflictsWith(Kind other) {
     return range.kind().conflictsWith(other);
   }
 
+  /** Whether only what launches touch can tell whether its order to another use matters. */
+  public boolean mayMeet(Access other) {
+    boolean isTold = watcher != null || other.watcher != null;
+    boolean areLaunches = watcher != null && other.watcher != null;
+    return isTold && (areLaunches || conflictsWith(other.range.kind()));
+  }
+
   /** Whether it is before and behind the same work as another one, and does the same. */
   public boolean isLike(Access other) {
-    return lane == other.lane && number == other.number && range.kind() == other.range.kind();
+    boolean isNear = lane == other.lane && number == other.number && watcher == other.watcher;
+    return isNear && range.kind() == other.range.kind();
   }
 
   /** Each is one of its own. */

@@ -1,6 +1,5 @@
 package io.cuvette.instrument.internal.sanitizer;
 
-import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerReport;
@@ -119,14 +118,7 @@ public final class SanitizerCore {
    * between was not there to be checked against, nor this work for them: that is checked then.
    */
   void queue(Work work, Runnable call) {
-    Checked checked = locked(findings -> checked(work, findings));
-    call.run();
-    if (checked != null) {
-      check(findings -> {
-        checkAgain(checked, findings);
-        note(checked);
-      });
-    }
+    queueAll(List.of(work), call);
   }
 
   /** The same for one call that queues several pieces of work. */
@@ -251,7 +243,9 @@ public final class SanitizerCore {
 
   private void checkRaces(Work work, Lane lane, Findings findings) {
     streams.order.join(lane);
-    work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+    if (work.watcher() == null) { // else it is known later
+      work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+    }
   }
 
   private @Nullable Lane checkWork(Work work, Findings findings) {
@@ -275,11 +269,7 @@ public final class SanitizerCore {
     if (lane.capture() == null) {
       long number = lane.next();
       for (Range range : work.ranges()) {
-        memory.use(new Access(lane, number, range, work.site));
-      }
-      LaunchWatcher watcher = work.watcher();
-      if (watcher != null) {
-        memory.launches.queued(work, lane, number, watcher);
+        memory.use(new Access(lane, number, range, work.site, work.watcher()));
       }
     }
     memory.written(work);

@@ -11,18 +11,18 @@ import io.cuvette.instrument.internal.report.CallTrace;
 public final class SanitizerEvents implements EventCalls {
   private static final int INTERPROCESS = 4;
 
-  private final CudaDriver driver;
+  private final EventCalls calls;
   private final SanitizerCore core;
 
   public SanitizerEvents(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.events();
     this.core = core;
   }
 
   @Override
   public long eventCreate(int device, int flags) {
     CallTrace site = CallTrace.of("eventCreate", "device", device, "flags", flags);
-    long event = driver.events().eventCreate(device, flags);
+    long event = calls.eventCreate(device, flags);
     core.check(
         _ -> core.streams.events.add(event, new EventMark((flags & INTERPROCESS) != 0), site));
     return event;
@@ -31,8 +31,7 @@ public final class SanitizerEvents implements EventCalls {
   @Override
   public void eventDestroy(int device, long event) {
     CallTrace site = CallTrace.of("eventDestroy", "device", device, "event", event);
-    core.destroy(
-        core.streams.events, event, site, () -> driver.events().eventDestroy(device, event));
+    core.destroy(core.streams.events, event, site, () -> calls.eventDestroy(device, event));
   }
 
   @Override
@@ -41,7 +40,7 @@ public final class SanitizerEvents implements EventCalls {
         CallTrace.passing("eventRecord", "device", device, "event", event, "stream", stream);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
-    driver.events().eventRecord(device, event, stream);
+    calls.eventRecord(device, event, stream);
     if (lane != null && mark != null) {
       core.check(_ -> core.streams.record(mark, lane));
     }
@@ -50,13 +49,13 @@ public final class SanitizerEvents implements EventCalls {
   @Override
   public boolean eventQuery(int device, long event) {
     Clock work = core.workBefore("eventQuery", event);
-    return core.finishIf(driver.events().eventQuery(device, event), work);
+    return core.finishIf(calls.eventQuery(device, event), work);
   }
 
   @Override
   public void eventSynchronize(int device, long event) {
     Clock work = core.workBefore("eventSynchronize", event);
-    driver.events().eventSynchronize(device, event);
+    calls.eventSynchronize(device, event);
     core.finish(work);
   }
 
@@ -64,7 +63,7 @@ public final class SanitizerEvents implements EventCalls {
   public float eventElapsedTime(int device, long start, long end) {
     Clock first = core.workBefore("eventElapsedTime", start);
     Clock last = core.workBefore("eventElapsedTime", end);
-    float millis = driver.events().eventElapsedTime(device, start, end);
+    float millis = calls.eventElapsedTime(device, start, end);
     core.finish(first);
     core.finish(last);
     return millis;

@@ -12,6 +12,7 @@ import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
+import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.KnownObjects;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -23,11 +24,20 @@ public final class SanitizerGraphs implements GraphCalls {
   private final GraphCalls calls;
   private final SanitizerCore core;
   private final GraphReading reading;
+  private final boolean tells;
 
   public SanitizerGraphs(CudaDriver driver, SanitizerCore core) {
     this.calls = driver.graphs();
     this.core = core;
     this.reading = new GraphReading(calls, core);
+    this.tells = driver.isSimulated();
+  }
+
+  /** What a node does, of which somebody learns what a kernel touches, if the driver tells it. */
+  private GraphNodeParams told(GraphNodeParams params) {
+    return tells && params instanceof GraphNodeParams.Kernel(var kernel, var shape, var given)
+        ? new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(KnownLaunches.watcher()))
+        : params;
   }
 
   @Override
@@ -81,7 +91,7 @@ public final class SanitizerGraphs implements GraphCalls {
   @Override
   public AddedNode graphAddNode(
       int device, long graph, long[] dependencies, GraphNodeParams params) {
-    AddedNode node = calls.graphAddNode(device, graph, dependencies, params);
+    AddedNode node = calls.graphAddNode(device, graph, dependencies, told(params));
     reading.added(node);
     if (params instanceof GraphNodeParams.Child child) {
       core.check(_ -> core.graphs.objects.copied(child.graph(), graph));
@@ -106,7 +116,7 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public void graphNodeSetParams(int device, long node, GraphNodeParams params) {
-    calls.graphNodeSetParams(device, node, params);
+    calls.graphNodeSetParams(device, node, told(params));
   }
 
   @Override
@@ -199,9 +209,10 @@ public final class SanitizerGraphs implements GraphCalls {
   @Override
   public void graphExecNodeSetParams(
       int device, long executable, long node, GraphNodeParams params) {
-    calls.graphExecNodeSetParams(device, executable, node, params);
+    GraphNodeParams told = told(params);
+    calls.graphExecNodeSetParams(device, executable, node, told);
     core.check(
-        _ -> core.graphs.changed(executable, node, reading.ranges(params), NodeEvents.of(params)));
+        _ -> core.graphs.changed(executable, node, reading.ranges(told), NodeEvents.of(told)));
   }
 
   @Override

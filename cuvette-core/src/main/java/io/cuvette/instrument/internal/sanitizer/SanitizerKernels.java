@@ -5,7 +5,6 @@ import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
-import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.driver.PotentialBlockSize;
 import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.Work;
@@ -19,18 +18,20 @@ import java.util.Set;
 
 /** The part of the sanitizer that watches libraries of kernels. Thread-safe. */
 public final class SanitizerKernels implements KernelCalls {
-  private final CudaDriver driver;
+  private final KernelCalls calls;
+  private final boolean tells;
   private final SanitizerCore core;
 
   public SanitizerKernels(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.kernels();
+    this.tells = driver.isSimulated();
     this.core = core;
   }
 
   @Override
   public long libraryLoadData(byte[] image) {
     CallTrace site = CallTrace.of("libraryLoadData", "bytes", image.length);
-    long library = driver.kernels().libraryLoadData(image);
+    long library = calls.libraryLoadData(image);
     core.check(_ -> core.kernels.libraries.add(library, new HashSet<>(), site));
     return library;
   }
@@ -41,8 +42,7 @@ public final class SanitizerKernels implements KernelCalls {
     CallTrace site = CallTrace.of("libraryUnload", "library", library);
     Set<Long> ended = core.locked(findings -> core.kernels.end(library, site, findings));
     try {
-      core.destroy(
-          core.kernels.libraries, library, site, () -> driver.kernels().libraryUnload(library));
+      core.destroy(core.kernels.libraries, library, site, () -> calls.libraryUnload(library));
     } catch (RuntimeException e) {
       core.check(_ -> core.kernels.restore(ended));
       throw e;
@@ -52,7 +52,7 @@ public final class SanitizerKernels implements KernelCalls {
   @Override
   public long libraryGetKernel(long library, String name) {
     CallTrace site = library("libraryGetKernel", library);
-    long kernel = driver.kernels().libraryGetKernel(library, name);
+    long kernel = calls.libraryGetKernel(library, name);
     core.check(findings -> core.kernels.found(library, kernel, site, findings));
     return kernel;
   }
@@ -60,13 +60,13 @@ public final class SanitizerKernels implements KernelCalls {
   @Override
   public int libraryGetKernelCount(long library) {
     CallTrace _ = library("libraryGetKernelCount", library);
-    return driver.kernels().libraryGetKernelCount(library);
+    return calls.libraryGetKernelCount(library);
   }
 
   @Override
   public long[] libraryEnumerateKernels(long library, int count) {
     CallTrace site = library("libraryEnumerateKernels", library);
-    long[] kernels = driver.kernels().libraryEnumerateKernels(library, count);
+    long[] kernels = calls.libraryEnumerateKernels(library, count);
     core.check(findings -> {
       for (long kernel : kernels) {
         if (kernel != 0) {
@@ -80,13 +80,13 @@ public final class SanitizerKernels implements KernelCalls {
   @Override
   public String kernelGetName(long kernel) {
     kernel("kernelGetName", kernel);
-    return driver.kernels().kernelGetName(kernel);
+    return calls.kernelGetName(kernel);
   }
 
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     kernel("kernelGetParamInfo", kernel);
-    return driver.kernels().kernelGetParamInfo(kernel, index);
+    return calls.kernelGetParamInfo(kernel, index);
   }
 
   @Override
@@ -96,62 +96,55 @@ public final class SanitizerKernels implements KernelCalls {
     CallTrace site = CallTrace.often("launchKernel", "kernel", kernel, "stream", stream);
     Work work = new Work(site, device, stream);
     core.check(_ -> arguments(core, parameters).forEach(work::uses));
-    LaunchWatcher watcher = KnownLaunches.watcher();
-    work.watchedBy(watcher);
-    LaunchParameters watched = parameters.watchedBy(watcher);
-    core.queue(work, () -> driver.kernels().launchKernel(device, stream, kernel, shape, watched));
+    LaunchParameters told = tells ? parameters.watchedBy(KnownLaunches.watcher()) : parameters;
+    work.watchedBy(told.watcher());
+    core.queue(work, () -> calls.launchKernel(device, stream, kernel, shape, told));
   }
 
   @Override
   public int kernelGetAttribute(int attribute, long kernel, int device) {
     kernel("kernelGetAttribute", kernel);
-    return driver.kernels().kernelGetAttribute(attribute, kernel, device);
+    return calls.kernelGetAttribute(attribute, kernel, device);
   }
 
   @Override
   public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
     kernel("kernelSetAttribute", kernel);
-    driver.kernels().kernelSetAttribute(attribute, value, kernel, device);
+    calls.kernelSetAttribute(attribute, value, kernel, device);
   }
 
   @Override
   public int occupancyMaxActiveBlocksPerMultiprocessor(
       int device, long kernel, int blockThreads, long dynamicSharedBytes) {
     kernel("occupancyMaxActiveBlocksPerMultiprocessor", kernel);
-    return driver
-        .kernels()
-        .occupancyMaxActiveBlocksPerMultiprocessor(
-            device, kernel, blockThreads, dynamicSharedBytes);
+    return calls.occupancyMaxActiveBlocksPerMultiprocessor(
+        device, kernel, blockThreads, dynamicSharedBytes);
   }
 
   @Override
   public PotentialBlockSize occupancyMaxPotentialBlockSize(
       int device, long kernel, long dynamicSharedBytes, int blockLimit) {
     kernel("occupancyMaxPotentialBlockSize", kernel);
-    return driver
-        .kernels()
-        .occupancyMaxPotentialBlockSize(device, kernel, dynamicSharedBytes, blockLimit);
+    return calls.occupancyMaxPotentialBlockSize(device, kernel, dynamicSharedBytes, blockLimit);
   }
 
   @Override
   public long occupancyAvailableDynamicSMemPerBlock(
       int device, long kernel, int blocks, int blockThreads) {
     kernel("occupancyAvailableDynamicSMemPerBlock", kernel);
-    return driver
-        .kernels()
-        .occupancyAvailableDynamicSMemPerBlock(device, kernel, blocks, blockThreads);
+    return calls.occupancyAvailableDynamicSMemPerBlock(device, kernel, blocks, blockThreads);
   }
 
   @Override
   public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
     kernel("occupancyMaxActiveClusters", kernel);
-    return driver.kernels().occupancyMaxActiveClusters(device, kernel, shape);
+    return calls.occupancyMaxActiveClusters(device, kernel, shape);
   }
 
   @Override
   public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
     kernel("occupancyMaxPotentialClusterSize", kernel);
-    return driver.kernels().occupancyMaxPotentialClusterSize(device, kernel, shape);
+    return calls.occupancyMaxPotentialClusterSize(device, kernel, shape);
   }
 
   /**

@@ -15,26 +15,26 @@ import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches handles of libraries. Thread-safe. */
 public final class SanitizerMath implements MathCalls {
-  private final CudaDriver driver;
+  private final MathCalls calls;
   private final SanitizerCore core;
 
   /** The stream of each handle. */
   private final Map<Long, Long> streams = new ConcurrentHashMap<>();
 
   public SanitizerMath(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.math();
     this.core = core;
   }
 
   @Override
   public String mathLibraryVersion(MathLibrary library) {
-    return driver.math().mathLibraryVersion(library);
+    return calls.mathLibraryVersion(library);
   }
 
   @Override
   public long mathHandleCreate(MathLibrary library, int device) {
     CallTrace site = CallTrace.of("mathHandleCreate", "library", library, "device", device);
-    long handle = driver.math().mathHandleCreate(library, device);
+    long handle = calls.mathHandleCreate(library, device);
     core.check(_ -> core.mathHandles.add(handle, library, site));
     return handle;
   }
@@ -44,10 +44,7 @@ public final class SanitizerMath implements MathCalls {
     CallTrace site =
         CallTrace.of("mathHandleDestroy", "library", library, "device", device, "handle", handle);
     core.destroy(
-        core.mathHandles,
-        handle,
-        site,
-        () -> driver.math().mathHandleDestroy(library, device, handle));
+        core.mathHandles, handle, site, () -> calls.mathHandleDestroy(library, device, handle));
     streams.remove(handle);
   }
 
@@ -55,7 +52,7 @@ public final class SanitizerMath implements MathCalls {
   public void mathHandleSetStream(MathLibrary library, int device, long handle, long stream) {
     CallTrace site = use("mathHandleSetStream", handle);
     @Nullable Lane lane = core.lane("mathHandleSetStream", device, stream);
-    driver.math().mathHandleSetStream(library, device, handle, stream);
+    calls.mathHandleSetStream(library, device, handle, stream);
     streams.put(handle, stream);
     core.unseen(lane, site); // what the library queues from now on
   }
@@ -64,7 +61,7 @@ public final class SanitizerMath implements MathCalls {
   public void mathHandleSetWorkspace(int device, long handle, long address, long bytes) {
     CallTrace site = use("mathHandleSetWorkspace", handle);
     core.checkLive(site, address, bytes);
-    driver.math().mathHandleSetWorkspace(device, handle, address, bytes);
+    calls.mathHandleSetWorkspace(device, handle, address, bytes);
   }
 
   /** Of matrices with gaps it is known only that they are used, as of arguments of kernels. */
@@ -84,7 +81,7 @@ public final class SanitizerMath implements MathCalls {
         product.isWholeB()
             ? work.reads(b, product.bytesOfB())
             : work.uses(used(b, product.bytesOfB()));
-    core.queue(work, () -> driver.math().gemm(device, handle, product, c, a, b));
+    core.queue(work, () -> calls.gemm(device, handle, product, c, a, b));
   }
 
   private static Range used(long address, long bytes) {

@@ -6,11 +6,11 @@ import io.cuvette.instrument.internal.report.CallTrace;
 
 /** The part of the sanitizer that watches memory of C functions. Thread-safe. */
 public final class SanitizerNatives implements NativeCalls {
-  private final CudaDriver driver;
+  private final NativeCalls calls;
   private final SanitizerCore core;
 
   public SanitizerNatives(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.natives();
     this.core = core;
   }
 
@@ -18,7 +18,7 @@ public final class SanitizerNatives implements NativeCalls {
   public long callMalloc(long function, long parameter, long bytes, int device) {
     CallTrace site =
         CallTrace.of("callMalloc", "function", function, "bytes", bytes, "device", device);
-    long address = driver.natives().callMalloc(function, parameter, bytes, device);
+    long address = calls.callMalloc(function, parameter, bytes, device);
     core.check(_ -> core.memory.allocatedNatively(address, bytes, site));
     return address;
   }
@@ -32,6 +32,6 @@ public final class SanitizerNatives implements NativeCalls {
         core.memory::freeNatively,
         address,
         site,
-        () -> driver.natives().callFree(function, parameter, address, device));
+        () -> calls.callFree(function, parameter, address, device));
   }
 }

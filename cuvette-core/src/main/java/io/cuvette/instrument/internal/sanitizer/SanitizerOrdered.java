@@ -8,11 +8,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches memory in stream order. Thread-safe. */
 public final class SanitizerOrdered implements OrderedCalls {
-  private final CudaDriver driver;
+  private final OrderedCalls calls;
   private final SanitizerCore core;
 
   public SanitizerOrdered(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.ordered();
     this.core = core;
   }
 
@@ -21,26 +21,17 @@ public final class SanitizerOrdered implements OrderedCalls {
     CallTrace site =
         CallTrace.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
     Lane lane = lane(device, stream, site);
-    return allocated(
-        driver.ordered().memAllocAsync(device, bytes, stream), bytes, lane, true, site);
+    return allocated(calls.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
   }
 
   @Override
   public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    String method = "memAllocFromPoolAsync";
     CallTrace site =
-        CallTrace.of(
-            "memAllocFromPoolAsync",
-            "device",
-            device,
-            "bytes",
-            bytes,
-            "pool",
-            pool,
-            "stream",
-            stream);
+        CallTrace.of(method, "device", device, "bytes", bytes, "pool", pool, "stream", stream);
     boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
     Lane lane = lane(device, stream, site);
-    long address = driver.ordered().memAllocFromPoolAsync(device, bytes, pool, stream);
+    long address = calls.memAllocFromPoolAsync(device, bytes, pool, stream);
     return allocated(address, bytes, lane, onDevice, site);
   }
 
@@ -55,7 +46,7 @@ public final class SanitizerOrdered implements OrderedCalls {
         (block, here) -> isNow ? core.memory.free(block, here) : null,
         address,
         site,
-        () -> driver.ordered().memFreeAsync(device, address, stream));
+        () -> calls.memFreeAsync(device, address, stream));
   }
 
   /** The stream of a call, with all that comes before its next work. */

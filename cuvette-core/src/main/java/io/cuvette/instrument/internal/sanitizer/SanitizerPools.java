@@ -9,54 +9,54 @@ import io.cuvette.instrument.internal.report.CallTrace;
 
 /** The part of the sanitizer that watches the driver's pools. Thread-safe. */
 public final class SanitizerPools implements PoolCalls {
-  private final CudaDriver driver;
+  private final PoolCalls calls;
   private final SanitizerCore core;
 
   public SanitizerPools(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.pools();
     this.core = core;
   }
 
   @Override
   public long deviceGetDefaultMemPool(int device) {
-    return named(driver.pools().deviceGetDefaultMemPool(device), true);
+    return named(calls.deviceGetDefaultMemPool(device), true);
   }
 
   @Override
   public long deviceGetMemPool(int device) {
-    return named(driver.pools().deviceGetMemPool(device), true);
+    return named(calls.deviceGetMemPool(device), true);
   }
 
   @Override
   public void deviceSetMemPool(int device, long pool) {
     use("deviceSetMemPool", pool);
-    driver.pools().deviceSetMemPool(device, pool);
+    calls.deviceSetMemPool(device, pool);
   }
 
   @Override
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        driver.pools().memGetDefaultMemPool(locationType, locationId, allocationType),
+        calls.memGetDefaultMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
   @Override
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        driver.pools().memGetMemPool(locationType, locationId, allocationType),
+        calls.memGetMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
   @Override
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     use("memSetMemPool", pool);
-    driver.pools().memSetMemPool(locationType, locationId, allocationType, pool);
+    calls.memSetMemPool(locationType, locationId, allocationType, pool);
   }
 
   @Override
   public long memPoolCreate(PoolProperties properties) {
     CallTrace site = CallTrace.of("memPoolCreate", "properties", properties);
-    long pool = driver.pools().memPoolCreate(properties);
+    long pool = calls.memPoolCreate(properties);
     boolean onDevice = isOnDevice(properties.locationType(), properties.allocationType());
     core.check(_ -> core.streams.pools.add(pool, onDevice, site));
     return pool;
@@ -65,37 +65,37 @@ public final class SanitizerPools implements PoolCalls {
   @Override
   public void memPoolDestroy(long pool) {
     CallTrace site = CallTrace.of("memPoolDestroy", "pool", pool);
-    core.destroy(core.streams.pools, pool, site, () -> driver.pools().memPoolDestroy(pool));
+    core.destroy(core.streams.pools, pool, site, () -> calls.memPoolDestroy(pool));
   }
 
   @Override
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     use("memPoolTrimTo", pool);
-    driver.pools().memPoolTrimTo(pool, bytesToKeep);
+    calls.memPoolTrimTo(pool, bytesToKeep);
   }
 
   @Override
   public long memPoolGetAttribute(long pool, int attribute) {
     use("memPoolGetAttribute", pool);
-    return driver.pools().memPoolGetAttribute(pool, attribute);
+    return calls.memPoolGetAttribute(pool, attribute);
   }
 
   @Override
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     use("memPoolSetAttribute", pool);
-    driver.pools().memPoolSetAttribute(pool, attribute, value);
+    calls.memPoolSetAttribute(pool, attribute, value);
   }
 
   @Override
   public int memPoolGetAccess(long pool, int locationType, int locationId) {
     use("memPoolGetAccess", pool);
-    return driver.pools().memPoolGetAccess(pool, locationType, locationId);
+    return calls.memPoolGetAccess(pool, locationType, locationId);
   }
 
   @Override
   public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     use("memPoolSetAccess", pool);
-    driver.pools().memPoolSetAccess(pool, locationType, locationIds, access);
+    calls.memPoolSetAccess(pool, locationType, locationIds, access);
   }
 
   private long named(long pool, boolean onDevice) {

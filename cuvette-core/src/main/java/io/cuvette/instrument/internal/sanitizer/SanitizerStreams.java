@@ -9,11 +9,11 @@ import io.cuvette.instrument.internal.report.CallTrace;
 
 /** The part of the sanitizer that watches streams. Thread-safe. */
 public final class SanitizerStreams implements StreamCalls {
-  private final CudaDriver driver;
+  private final StreamCalls calls;
   private final SanitizerCore core;
 
   public SanitizerStreams(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.streams();
     this.core = core;
   }
 
@@ -22,7 +22,7 @@ public final class SanitizerStreams implements StreamCalls {
     CallTrace site =
         CallTrace.of(
             "streamCreateWithPriority", "device", device, "flags", flags, "priority", priority);
-    long stream = driver.streams().streamCreateWithPriority(device, flags, priority);
+    long stream = calls.streamCreateWithPriority(device, flags, priority);
     core.check(_ -> core.streams.create(device, stream, flags == 0, site));
     return stream;
   }
@@ -31,11 +31,7 @@ public final class SanitizerStreams implements StreamCalls {
   public void streamDestroy(int device, long stream) {
     CallTrace site = CallTrace.of("streamDestroy", "device", device, "stream", stream);
     Lane lane =
-        core.destroy(
-            core.streams.streams,
-            stream,
-            site,
-            () -> driver.streams().streamDestroy(device, stream));
+        core.destroy(core.streams.streams, stream, site, () -> calls.streamDestroy(device, stream));
     if (lane != null) {
       core.check(_ -> core.streams.order.destroy(lane));
     }
@@ -44,37 +40,37 @@ public final class SanitizerStreams implements StreamCalls {
   @Override
   public int streamGetPriority(int device, long stream) {
     core.lane("streamGetPriority", device, stream);
-    return driver.streams().streamGetPriority(device, stream);
+    return calls.streamGetPriority(device, stream);
   }
 
   @Override
   public int streamGetFlags(int device, long stream) {
     core.lane("streamGetFlags", device, stream);
-    return driver.streams().streamGetFlags(device, stream);
+    return calls.streamGetFlags(device, stream);
   }
 
   @Override
   public long streamGetId(int device, long stream) {
     core.lane("streamGetId", device, stream);
-    return driver.streams().streamGetId(device, stream);
+    return calls.streamGetId(device, stream);
   }
 
   @Override
   public int streamGetDevice(int device, long stream) {
     core.lane("streamGetDevice", device, stream);
-    return driver.streams().streamGetDevice(device, stream);
+    return calls.streamGetDevice(device, stream);
   }
 
   @Override
   public boolean streamQuery(int device, long stream) {
     Clock work = core.workOf("streamQuery", device, stream);
-    return core.finishIf(driver.streams().streamQuery(device, stream), work);
+    return core.finishIf(calls.streamQuery(device, stream), work);
   }
 
   @Override
   public void streamSynchronize(int device, long stream) {
     Clock work = core.workOf("streamSynchronize", device, stream);
-    driver.streams().streamSynchronize(device, stream);
+    calls.streamSynchronize(device, stream);
     core.finish(work);
   }
 
@@ -84,7 +80,7 @@ public final class SanitizerStreams implements StreamCalls {
         CallTrace.passing("streamWaitEvent", "device", device, "stream", stream, "event", event);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
-    driver.streams().streamWaitEvent(device, stream, event);
+    calls.streamWaitEvent(device, stream, event);
     if (lane != null) {
       core.check(_ -> core.streams.await(lane, mark));
     }
@@ -101,13 +97,13 @@ public final class SanitizerStreams implements StreamCalls {
     core.unseen(
         core.lane("launchHostFunc", device, stream),
         CallTrace.passing("launchHostFunc", "stream", stream));
-    driver.streams().launchHostFunc(device, stream, announced);
+    calls.launchHostFunc(device, stream, announced);
   }
 
   @Override
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
     Lane lane = core.lane("streamWaitValue32", device, stream);
     core.unseen(lane, CallTrace.passing("streamWaitValue32", "stream", stream));
-    driver.streams().streamWaitValue32(device, stream, address, value, flags);
+    calls.streamWaitValue32(device, stream, address, value, flags);
   }
 }

@@ -11,22 +11,20 @@ import java.util.List;
 
 /** The part of the sanitizer that watches copies and fills. Thread-safe. */
 public final class SanitizerTransfers implements TransferCalls {
-  private final CudaDriver driver;
+  private final TransferCalls calls;
   private final SanitizerCore core;
 
   public SanitizerTransfers(CudaDriver driver, SanitizerCore core) {
-    this.driver = driver;
+    this.calls = driver.transfers();
     this.core = core;
   }
 
   @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    CallTrace site =
-        CallTrace.often(
-            "memcpyAsync", "target", target, "source", source, "bytes", bytes, "stream", stream);
+    CallTrace site = copy("memcpyAsync", target, source, bytes, stream);
     core.queue(
         new Work(site, device, stream).reads(source, bytes).writes(target, bytes),
-        () -> driver.transfers().memcpyAsync(device, target, source, bytes, stream));
+        () -> calls.memcpyAsync(device, target, source, bytes, stream));
   }
 
   @Override
@@ -35,7 +33,7 @@ public final class SanitizerTransfers implements TransferCalls {
         CallTrace.often("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source).writes(target, source.byteSize()),
-        () -> driver.transfers().memcpyHtoDAsync(device, target, source, stream));
+        () -> calls.memcpyHtoDAsync(device, target, source, stream));
   }
 
   @Override
@@ -44,7 +42,7 @@ public final class SanitizerTransfers implements TransferCalls {
         CallTrace.often("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source, target.byteSize()).writes(target),
-        () -> driver.transfers().memcpyDtoHAsync(device, target, source, stream));
+        () -> calls.memcpyDtoHAsync(device, target, source, stream));
   }
 
   @Override
@@ -56,39 +54,19 @@ public final class SanitizerTransfers implements TransferCalls {
       int sourceDevice,
       long bytes,
       long stream) {
-    CallTrace site =
-        CallTrace.often(
-            "memcpyPeerAsync",
-            "target",
-            target,
-            "source",
-            source,
-            "bytes",
-            bytes,
-            "stream",
-            stream);
+    CallTrace site = copy("memcpyPeerAsync", target, source, bytes, stream);
     core.queue(
         new Work(site, streamDevice, stream).reads(source, bytes).writes(target, bytes),
         () ->
-            driver
-                .transfers()
-                .memcpyPeerAsync(
-                    streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
+            calls.memcpyPeerAsync(
+                streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
   }
 
   @Override
   public void memcpy3DAsync(int device, BoxCopy copy, long stream) {
+    long target = copy.target().address();
     CallTrace site =
-        CallTrace.often(
-            "memcpy3DAsync",
-            "target",
-            copy.target().address(),
-            "source",
-            copy.source().address(),
-            "bytes",
-            copy.byteSize(),
-            "stream",
-            stream);
+        copy("memcpy3DAsync", target, copy.source().address(), copy.byteSize(), stream);
     List<Work> rows = new ArrayList<>();
     for (long row = 0; row < copy.allRows(); row++) {
       rows.add(
@@ -96,7 +74,7 @@ public final class SanitizerTransfers implements TransferCalls {
               .reads(copy.source().addressOf(row, copy.height()), copy.width())
               .writes(copy.target().addressOf(row, copy.height()), copy.width()));
     }
-    core.queueAll(rows, () -> driver.transfers().memcpy3DAsync(device, copy, stream));
+    core.queueAll(rows, () -> calls.memcpy3DAsync(device, copy, stream));
   }
 
   @Override
@@ -109,29 +87,33 @@ public final class SanitizerTransfers implements TransferCalls {
       copies.add(
           new Work(site, device, stream).reads(sources[i], bytes[i]).writes(targets[i], bytes[i]));
     }
-    core.queueAll(
-        copies, () -> driver.transfers().memcpyBatchAsync(device, targets, sources, bytes, stream));
+    core.queueAll(copies, () -> calls.memcpyBatchAsync(device, targets, sources, bytes, stream));
   }
 
   @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
     core.queue(
         fill("memsetD8Async", device, target, count, stream),
-        () -> driver.transfers().memsetD8Async(device, target, value, count, stream));
+        () -> calls.memsetD8Async(device, target, value, count, stream));
   }
 
   @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
     core.queue(
         fill("memsetD16Async", device, target, count * Short.BYTES, stream),
-        () -> driver.transfers().memsetD16Async(device, target, value, count, stream));
+        () -> calls.memsetD16Async(device, target, value, count, stream));
   }
 
   @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
     core.queue(
         fill("memsetD32Async", device, target, count * Integer.BYTES, stream),
-        () -> driver.transfers().memsetD32Async(device, target, value, count, stream));
+        () -> calls.memsetD32Async(device, target, value, count, stream));
+  }
+
+  private static CallTrace copy(String method, long target, long source, long bytes, long stream) {
+    return CallTrace.often(
+        method, "target", target, "source", source, "bytes", bytes, "stream", stream);
   }
 
   private static Work fill(String method, int device, long target, long bytes, long stream) {

@@ -211,10 +211,8 @@ public final class SimKernelCalls implements KernelCalls {
   /** A node that launches a kernel, whose operation is for a stream that never runs. */
   NodeWork node(SimStream stream, GraphNodeParams.Kernel params) {
     Kernel known = kernels.get(params.kernel());
-    LaunchParameters given = params.parameters();
-    LaunchParameters unwatched = new LaunchParameters(given.values(), given.places());
-    SimOp op = launch(stream, params.kernel(), params.shape(), unwatched);
-    LaunchParameters copy = copy(known.parameters, given);
+    SimOp op = launch(stream, params.kernel(), params.shape(), params.parameters());
+    LaunchParameters copy = copy(known.parameters, params.parameters());
     return NodeWork.of(op, new GraphNodeParams.Kernel(params.kernel(), params.shape(), copy));
   }
 
@@ -228,7 +226,8 @@ public final class SimKernelCalls implements KernelCalls {
       MemorySegment.copy(
           given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
     }
-    return new LaunchParameters(values, layout);
+    LaunchParameters copy = new LaunchParameters(values, layout);
+    return given.watcher() == null ? copy : copy.watchedBy(given.watcher());
   }
 
   /** A block takes microseconds, under the lock of the driver: some grids would take days. */
