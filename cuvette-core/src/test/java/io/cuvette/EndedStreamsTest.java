@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.TracingDriver;
 import io.cuvette.internal.fence.EndedStreams;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.ref.WeakReference;
@@ -91,6 +92,22 @@ class EndedStreamsTest {
       System.gc();
     }
     assertThat(left.get()).isNull();
+  }
+
+  @Test
+  void closedStreamsThatWereWaitedFor_areForgotten_howeverMany() {
+    List<WeakReference<DriverStream>> left = closedAndDone();
+    cuda.device(0).synchronize();
+    for (int i = 0; i < 20 && !left.stream().allMatch(each -> each.refersTo(null)); i++) {
+      System.gc();
+    }
+    assertThat(left).hasSize(30).allMatch(each -> each.refersTo(null));
+  }
+
+  private List<WeakReference<DriverStream>> closedAndDone() {
+    List<CudaStream> streams = closedWhileBusy(30, 0);
+    streams.forEach(driver::finish);
+    return streams.stream().map(stream -> new WeakReference<>(stream.state)).toList();
   }
 
   private WeakReference<?> madeAndClosed() {

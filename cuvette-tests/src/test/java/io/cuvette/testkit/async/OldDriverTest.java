@@ -19,6 +19,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -64,6 +65,22 @@ class OldDriverTest {
       assertThat(cuda.device(0).memoryInfo().freeBytes()).isLessThan(before);
       assertThat(pool.freeAllBlocks()).isEqualTo(-1);
       assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
+    }
+  }
+
+  @Test
+  void poolWhoseSizeIsRefusedForAnotherReason_isNotTakenForOneOfAnOldDriver() {
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda =
+            Cuda.open(CudaOptions.DEFAULTS.withDriver(driver).withDecorator(script::over));
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.allocate(64).close();
+      script.fail("memPoolGetAttribute", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(pool::freeAllBlocks)
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_PERMITTED));
+      assertThat(pool.freeAllBlocks()).isNotNegative();
     }
   }
 

@@ -23,6 +23,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import java.util.function.Function;
@@ -80,6 +81,29 @@ class OthersMemoryTest {
     MemoryResource async = MemoryResource.async();
     freedThenWanted(cuda, AsyncPoolChoice.ofCurrent(), two -> async.allocate(MOST, two));
     freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> async.allocate(MOST, two));
+  }
+
+  /** Nobody else may ask for it again. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatWaitedForAnotherStream_isGivenBackByTheNextAllocation(
+      Cuda cuda, ScriptedDriver driver, CudaStream other) {
+    MemoryResource async = MemoryResource.async();
+    CudaStream home = cuda.device(0).createStream();
+    Buffer buffer = async.allocate(MIB, home);
+    long address = buffer.address();
+    for (String free : List.of("memFree", "memFreeAsync")) {
+      driver.note(free, call -> call.number("address") == address ? "freed" : null);
+    }
+    try (Gate _ = Gate.on(other)) {
+      buffer.recordUse(other);
+      home.close();
+      buffer.close();
+      async.allocate(MIB, other).close();
+      assertThat(driver.notes()).isEmpty();
+    }
+    cuda.driver().devices().ctxSynchronize(0);
+    async.allocate(MIB, other).close();
+    assertThat(driver.notes()).containsExactly("freed");
   }
 
   /** Nobody lists such a pool any more, and its memory is not free before it is destroyed. */

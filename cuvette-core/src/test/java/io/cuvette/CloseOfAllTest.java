@@ -1,0 +1,193 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.session.Device;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a Cuda does with the driver below it as it ends, and that this ends last. */
+@Timeout(60)
+class CloseOfAllTest {
+  private static final int BYTES = 4096;
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(20);
+
+  private static final List<String> WAITS =
+      List.of("ctxSynchronize 0", "streamSynchronize 0", "eventSynchronize 0", "memFree 0");
+
+  /** The calls that the driver made, with the first number that they were given. */
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+
+  /** The calls that fail next. */
+  private final Set<String> failing = ConcurrentHashMap.newKeySet();
+
+  /** The events and the memory that the driver has made and not got back. */
+  private final Set<Object> live = ConcurrentHashMap.newKeySet();
+
+  private volatile Runnable atQuestion = () -> {};
+  private final Cuda cuda =
+      Cuda.open(CudaOptions.simulated().withDevice("sim:devices=2").withDecorator(this::over));
+  private final CudaDevice device = cuda.device(0);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private CudaDriver over(CudaDriver driver) {
+    return DriverProxy.of((method, arguments) -> {
+      String name = method.getName();
+      if (failing.remove(name)) {
+        throw new CudaException(CudaStatus.NOT_PERMITTED, name, "the test's");
+      }
+      if (name.equals("memPoolGetAttribute")) {
+        atQuestion.run();
+      }
+      Object result = DriverProxy.forward(driver, method, arguments);
+      if (name.equals("eventCreate") || name.equals("memAlloc")) {
+        live.add(Objects.requireNonNull(result));
+      } else if (name.equals("eventDestroy") || name.equals("memFree")) {
+        live.remove(arguments[1]);
+      }
+      calls.add(arguments.length > 0 ? name + " " + arguments[0] : name);
+      return result;
+    });
+  }
+
+  private DeviceMemoryResource pool(CudaDevice of) {
+    return new DeviceMemoryResource(of, DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  /** No pool comes before, which would destroy them. */
+  @Test
+  void eventsThatAreKeptForLater_areDestroyed_andTheDriverEndsOnce_andLast() {
+    Device core = CudaDevice.coreOf(device);
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+    try (Buffer buffer = MemoryResource.direct().allocate(BYTES, stream)) {
+      buffer.fill((byte) 1, stream);
+      other.waitFor(stream);
+      device.synchronize();
+    }
+    for (int i = 0; i < 3; i++) {
+      core.spareEvents.give(cuda.driver().events().eventCreate(0, 2));
+    }
+    assertThat(core.spareEvents.count()).isGreaterThanOrEqualTo(3);
+    cuda.close();
+    assertThat(live).isEmpty();
+    assertThat(calls).endsWith("close").containsOnlyOnce("close");
+    cuda.close();
+    assertThat(calls).containsOnlyOnce("close");
+  }
+
+  @Test
+  void waitForADevice_givesBackWhatIsIdleThere_andNothingOfOthers() {
+    for (int id = 0; id < 2; id++) {
+      CudaDevice each = cuda.device(id);
+      CudaStream stream = each.createStream(StreamOptions.NON_BLOCKING);
+      pool(each).allocate(BYTES, stream).close();
+    }
+    assertThat(calls).doesNotContain("memFreeAsync 0", "memFreeAsync 1");
+    cuda.device(1).synchronize();
+    assertThat(calls).contains("memFreeAsync 1").doesNotContain("memFreeAsync 0");
+    cuda.device(0).synchronize();
+    assertThat(calls).containsOnlyOnce("memFreeAsync 0").containsOnlyOnce("memFreeAsync 1");
+  }
+
+  private void awaitEnd() {
+    boolean isOver = Await.until(() -> calls.contains("close"), PATIENCE_NANOS);
+    assertThat(isOver).isTrue();
+    assertThat(calls).endsWith("close");
+    assertThat(live).isEmpty();
+  }
+
+  @Test
+  void memoryThatCodeOutsideOfJavaHas_keepsAll_untilItIsGivenBack() {
+    Buffer out = MemoryResource.direct().allocate(BYTES, device.nullStream());
+    ForeignLoan first = ForeignLoan.of(out);
+    ForeignLoan second = ForeignLoan.of(out);
+    cuda.close();
+    cuda.close();
+    assertThat(cuda.isClosed()).isTrue();
+    assertThatThrownBy(() -> ForeignLoan.of(out)).isInstanceOf(IllegalStateException.class);
+    first.giveBack();
+    assertThat(Await.until(first::isOver, PATIENCE_NANOS)).isTrue();
+    assertThat(live).containsExactly(out.address());
+    assertThat(calls).doesNotContain("close");
+    second.giveBack();
+    awaitEnd();
+  }
+
+  /** Whoever gives the memory back is nobody to tell. */
+  @Test
+  void whatFailsBeforeAnEndThatIsLeft_isTold() {
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    pool(device).allocate(BYTES, stream).close();
+    Buffer out = MemoryResource.direct().allocate(BYTES, device.nullStream());
+    ForeignLoan loan = ForeignLoan.of(out);
+    failing.add("memFreeAsync");
+    assertThatThrownBy(cuda::close)
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("the test's");
+    assertThat(live).contains(out.address());
+    assertThat(calls).doesNotContain("close");
+    loan.giveBack();
+    awaitEnd();
+  }
+
+  /** It is in the driver, which knows the pool no more if that is destroyed. */
+  @Test
+  void threadThatAsksAboutAPool_isWaitedFor_beforeThatIsDestroyed() throws InterruptedException {
+    PoolAttributes attributes = pool(device).attributes();
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    atQuestion =
+        () -> {
+          atQuestion = () -> {};
+          inside.countDown();
+          Await.until(() -> goOn.getCount() == 0);
+        };
+    long[] reserved = {-1};
+    Thread asking = Thread.ofPlatform().start(() -> reserved[0] = attributes.reservedMemCurrent());
+    inside.await();
+    Thread closing = Thread.ofPlatform().start(cuda::close);
+    Await.until(() -> cuda.isClosed() || !closing.isAlive());
+    closing.join(20);
+    assertThat(calls).noneMatch(call -> call.startsWith("memPoolDestroy"));
+    goOn.countDown();
+    asking.join();
+    closing.join();
+    assertThat(reserved[0]).isZero();
+    assertThat(calls).anyMatch(call -> call.startsWith("memPoolDestroy")).endsWith("close");
+  }
+
+  /** A driver that destroys it before that crashes. */
+  @Test
+  void poolWhoseMemoryIsLeftOpen_isDestroyedAfterAWaitForItsFrees() {
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    DeviceMemoryResource pool = pool(device);
+    long handle = pool.handle();
+    pool.allocate(BYTES, stream).fill((byte) 1, stream);
+    calls.clear();
+    cuda.close();
+    int freed = calls.lastIndexOf("memFreeAsync 0");
+    int destroyed = calls.indexOf("memPoolDestroy " + handle);
+    assertThat(freed).isPositive().isLessThan(destroyed);
+    assertThat(calls.subList(freed, destroyed)).containsAnyElementsOf(WAITS);
+    assertThat(calls).endsWith("close");
+  }
+}
