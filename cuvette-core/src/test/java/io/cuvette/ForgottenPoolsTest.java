@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cuvette.internal.async.OrderedShortage;
 import io.cuvette.internal.base.Await;
@@ -12,6 +13,10 @@ import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
+import io.cuvette.internal.pinnedpool.PinnedPoolCore;
+import io.cuvette.internal.pinnedpool.PinnedShortage;
+import io.cuvette.internal.pinnedpool.PinnedStore;
+import io.cuvette.internal.pinnedpool.SizeClasses;
 import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Request;
@@ -51,12 +56,15 @@ class ForgottenPoolsTest {
     MemoryPool open = new MemoryPool(cuda);
     assertThat(cuda.engine().hasForgottenPools()).isFalse();
     DeviceShortage shortage = shortage(open);
+    PinnedShortage ofHost = pinnedShortage();
     assertThat(shortage.hasForgotten()).isFalse();
+    assertThat(ofHost.hasForgotten()).isFalse();
     for (Supplier<?> make :
         new Supplier<?>[] {() -> new MemoryPool(cuda), () -> new PinnedMemoryPool(cuda)}) {
       forget(make);
       assertThat(cuda.engine().hasForgottenPools()).isTrue();
       assertThat(shortage.hasForgotten()).as("memory of others is waited for").isTrue();
+      assertThat(ofHost.hasForgotten()).isTrue();
       boolean isTakenBack =
           Await.until(
               () -> cuda.leaksFound() >= 0 && !cuda.engine().hasForgottenPools(),
@@ -123,6 +131,32 @@ class ForgottenPoolsTest {
     }
   }
 
+  @Test
+  void poolOfPageLockedMemoryAtItsLimit_waitsForMemoryThatIsKnownToCome() {
+    PinnedPoolOptions options = PinnedPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(4096));
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      PinnedBuffer forgotten = pool.allocate(4096);
+      ((BufferBase) forgotten).block().clear(); // as the collector does
+      LeakTracker leaks = cuda.engine().session().leaks();
+      leaks.failed(new LateClose(forgotten, leaks, 3 * LateClose.LOOKS));
+      pool.allocate(4096).close();
+      assertThat(forgotten.isClosed()).isTrue();
+    }
+  }
+
+  /** What could not be released before is, with what was forgotten. */
+  @Test
+  void poolThatIsClosed_takesBackWhatWasForgotten() {
+    LeakTracker leaks = cuda.engine().session().leaks();
+    for (AutoCloseable pool :
+        new AutoCloseable[] {new MemoryPool(cuda), new PinnedMemoryPool(cuda)}) {
+      Buffer forgotten = cuda.allocate(512);
+      leaks.failed(new LateClose(forgotten, leaks, 1));
+      assertThatCode(pool::close).doesNotThrowAnyException();
+      assertThat(forgotten.isClosed()).isTrue();
+    }
+  }
+
   /** Closes a buffer when memory that was forgotten is looked for once more. */
   private static final class LateClose extends Ending {
     private static final int LOOKS = 12;
@@ -132,14 +166,19 @@ class ForgottenPoolsTest {
     private int looks;
 
     LateClose(Buffer buffer, LeakTracker leaks) {
+      this(buffer, leaks, LOOKS);
+    }
+
+    LateClose(Buffer buffer, LeakTracker leaks, int looks) {
       super(buffer, null, null);
       this.buffer = buffer;
       this.leaks = leaks;
+      this.looks = looks;
     }
 
     @Override
     public void release() {
-      if (++looks < LOOKS) {
+      if (--looks > 0) {
         leaks.failed(this);
       } else {
         buffer.close();
@@ -160,5 +199,23 @@ class ForgottenPoolsTest {
       return new DeviceShortage(
           (DevicePool) cache.of, new Request(cache, 512, 512, stream, new Refusals()));
     }
+  }
+
+  private PinnedShortage pinnedShortage() {
+    PinnedAllocator upstream = cuda.directPinned();
+    PinnedPoolCore pool =
+        new PinnedPoolCore(
+            this,
+            cuda.engine().streams(),
+            new PinnedChunks(upstream, () -> upstream),
+            MemoryLimit.none(),
+            BufferKind.PINNED);
+    return new PinnedShortage(
+        pool,
+        new PinnedStore(Long.MAX_VALUE),
+        512,
+        SizeClasses.classOf(512),
+        cuda.currentStream().core(),
+        new Refusals());
   }
 }

@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.callback.CallbackFlags;
 import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.devicepool.CachingDevicePool;
@@ -15,6 +16,7 @@ import io.cuvette.sim.SimulatedOptions;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -68,6 +70,31 @@ class LateAndRefusedTest {
     chunks.end();
     assertThat(chunks.isOver()).isTrue();
     assertThat(chunks.isOver()).as("again, by whoever asks").isTrue();
+  }
+
+  @Test
+  void chunks_haveNumbersThatAreUsedAgain_howeverManyThereAre() {
+    int count = 40;
+    Chunks chunks = new Chunks();
+    List<Memory> all = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      all.add(EngineMemory.of(MemoryResource.direct().allocate(512, cuda.currentStream())));
+      assertThat(chunks.add(all.get(i), 512)).isEqualTo(i);
+    }
+    assertThat(chunks.bytes()).isEqualTo(count * 512L);
+    for (int i = 0; i < count; i++) {
+      assertThat(chunks.get(i)).isSameAs(all.get(i));
+      Objects.requireNonNull(chunks.remove(i)).giveBack();
+      int gone = i;
+      assertThatThrownBy(() -> chunks.get(gone)).isInstanceOf(IllegalStateException.class);
+      assertThat(chunks.bytes(i)).isZero();
+    }
+    assertThat(chunks.bytes()).isZero();
+    assertThat(all).allMatch(memory -> memory.block().ended());
+    Memory next = EngineMemory.of(MemoryResource.direct().allocate(512, cuda.currentStream()));
+    assertThat(chunks.add(next, 512)).isEqualTo(count - 1);
+    chunks.end();
+    assertThat(chunks.add(next, 512)).isEqualTo(Chunks.NONE);
   }
 
   /** Only threads that meet pay for blocks that are ready beside the cache. */

@@ -8,6 +8,7 @@ import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pending.PendingFrees;
+import io.cuvette.internal.pinnedpool.PinnedBlock;
 import io.cuvette.internal.pinnedpool.PinnedChunk;
 import io.cuvette.internal.pinnedpool.PinnedPoolCore;
 import io.cuvette.internal.pinnedpool.PinnedShortage;
@@ -64,6 +65,7 @@ class PinnedStoreTest {
   void whatIsOnItsWayToUpstream_isFreeAndPending() {
     store.putBack(added(store));
     PinnedChunk chunk = store.remove(CLASS);
+    store.assertConsistent();
     PinnedPoolStats meanwhile = store.stats(new PendingFrees<>(_ -> {}));
     assertThat(meanwhile.freeBytes()).isEqualTo(BYTES);
     assertThat(meanwhile.pendingBytes()).isEqualTo(BYTES);
@@ -111,8 +113,11 @@ class PinnedStoreTest {
     OpenStream stream = cuda.currentStream().core();
     PinnedShortage shortage = new PinnedShortage(pool, store, BYTES, CLASS, stream, new Refusals());
     assertThat(shortage.mayHave()).isFalse();
+    assertThat(shortage.hasForgotten()).isFalse();
+    assertThat(shortage.takes()).isZero();
 
     assertThat(store.held().reserve(BYTES)).isTrue();
+    assertThat(shortage.takes()).isEqualTo(1);
     store.held().leaveForGood(BYTES);
     assertThat(shortage.mayHave()).isTrue();
     store.held().freed(BYTES);
@@ -120,7 +125,47 @@ class PinnedStoreTest {
 
     ((PinnedBuffer) pool.allocate(BYTES, stream)).close();
     assertThat(shortage.mayHave()).isTrue();
-    assertThat(pool.release()).isEqualTo(BYTES);
+    assertThat(cuda.engine().streams().relief().releaseCached(null)).isEqualTo(BYTES);
     assertThat(shortage.mayHave()).isFalse();
+  }
+
+  @Test
+  void booksThatDoNotAgree_areFound() {
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    PinnedBuffer buffer = pool.allocate(BYTES);
+    PinnedChunk chunk = ((PinnedBlock) ((BufferBase) buffer).block()).chunk;
+    chunk.isInStore = false;
+    assertThatThrownBy(pool::assertConsistent)
+        .isInstanceOf(AssertionError.class)
+        .hasMessage("used and cached: %d bytes (expected: 0)", BYTES);
+    chunk.isInStore = true;
+    buffer.close();
+    PinnedBuffer other = pool.allocate(2 * BYTES);
+    other.close();
+    pool.assertConsistent();
+    chunk.next = ((PinnedBlock) ((BufferBase) other).block()).chunk;
+    assertThatThrownBy(pool::assertConsistent).isInstanceOf(AssertionError.class);
+    chunk.next = null;
+    pool.assertConsistent();
+  }
+
+  @Test
+  void blocks_areCountedWhetherTheyAreUsedOrFree_andThePeakStays() {
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    PinnedBuffer one = pool.allocate(BYTES);
+    PinnedBuffer two = pool.allocate(BYTES);
+    assertThat(pool.stats().usedBlocks()).isEqualTo(2);
+    assertThat(pool.stats().freeBlocks()).isZero();
+    one.close();
+    assertThat(pool.stats().usedBlocks()).isEqualTo(1);
+    assertThat(pool.stats().freeBlocks()).isEqualTo(1);
+    two.close();
+    assertThat(pool.stats().usedBlocks()).isZero();
+    assertThat(pool.stats().freeBlocks()).isEqualTo(2);
+    pool.allocate(BYTES).close();
+    assertThat(pool.stats().peakUsedBytes()).isEqualTo(2 * BYTES);
+    assertThat(pool.freeAllBlocks()).isEqualTo(2 * BYTES);
+    assertThat(pool.stats().freeBlocks()).isZero();
+    assertThat(pool.stats().peakUsedBytes()).isEqualTo(2 * BYTES);
   }
 }

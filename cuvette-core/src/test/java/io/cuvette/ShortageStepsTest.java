@@ -141,6 +141,33 @@ class ShortageStepsTest {
     assertThatThrownBy(lying::run).hasMessage("out after RECLAIM");
   }
 
+  /** It would be looked for once more, and the first of it would be lost. */
+  @Test
+  void whatWasFound_isTheEndOfTheSteps() {
+    for (int tries = 1; tries <= 2; tries++) {
+      int found = tries;
+      steps.clear();
+      Steps finding =
+          new Steps() {
+            private int searches;
+
+            @Override
+            public @Nullable String search() {
+              String nothing = super.search();
+              return ++searches == found ? "found" : nothing;
+            }
+
+            @Override
+            public boolean pressure() {
+              steps.add("pressure");
+              return true;
+            }
+          };
+      assertThat(finding.run()).isEqualTo("found");
+      assertThat(steps).hasSize(found == 1 ? 1 : 3).doesNotContain("pressure");
+    }
+  }
+
   /** Other threads were faster, and there is more. */
   @Test
   void whatOthersTook_isWaitedForAgain_asLongAsThereIsMore() {

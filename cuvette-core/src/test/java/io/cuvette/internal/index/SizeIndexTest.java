@@ -76,6 +76,20 @@ class SizeIndexTest {
     assertThat(index.checkAndCount()).isEqualTo(SizeIndex.MANY + 1);
   }
 
+  @Test
+  void sizesOfWhichThereAreNoLongerMany_haveNoDirectAddresses() {
+    BlockTable blocks = new BlockTable();
+    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+    for (int i = 0; i < 3 * SizeIndex.MANY; i++) {
+      int block = blocks.create(0, 50_000 + i, 0, 0);
+      index.reserve(50_000 + i, 1);
+      index.insert(block);
+      index.remove(block);
+      blocks.recycle(block);
+    }
+    assertThat(index.limitUnits()).isEqualTo(1 << 12);
+  }
+
   /** Random insertions and removals, beside a sorted map of stacks for each kind. */
   private static final class Run {
     final BlockTable blocks = new BlockTable();
