@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.internal.graph.OpenGraphExec;
@@ -10,6 +11,8 @@ import io.cuvette.internal.interop.Workspace;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -73,6 +76,50 @@ class ClosedIsForgottenTest {
     pool.allocate(1).close();
     pool.close();
     return new WeakReference<>(known);
+  }
+
+  private static WeakReference<Object> closedElasticPool(Cuda cuda, boolean isUsedThen) {
+    MemoryHook known = new MemoryHook() {};
+    ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+    Registration _ = pool.addHook(known);
+    Buffer buffer = pool.allocate(1);
+    if (isUsedThen) {
+      pool.close();
+      buffer.close();
+    } else {
+      buffer.close();
+      pool.close();
+    }
+    return new WeakReference<>(known);
+  }
+
+  /** Closes a pool as a thread is about to map memory, which that thread cannot use any more. */
+  private static final class Closing implements MemoryHook {
+    private @Nullable ElasticMemoryPool pool;
+
+    @Override
+    public void allocPreprocess(Growth growth) {
+      OnThreads.run(1, _ -> Objects.requireNonNull(pool).close());
+      throw new UnsupportedOperationException("closed");
+    }
+  }
+
+  private static WeakReference<Object> elasticPoolClosedMeanwhile(Cuda cuda) {
+    Closing known = new Closing();
+    ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+    known.pool = pool;
+    Registration _ = pool.addHook(known);
+    assertThatThrownBy(() -> pool.allocate(1)).hasMessage("closed");
+    return new WeakReference<>(known);
+  }
+
+  @Test
+  void closedElasticPool_isNotKeptByItsCuda_wheneverItWasClosed() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      checkForgotten(closedElasticPool(cuda, false));
+      checkForgotten(closedElasticPool(cuda, true));
+      checkForgotten(elasticPoolClosedMeanwhile(cuda));
+    }
   }
 
   @Test

@@ -59,6 +59,9 @@ class ForgottenPoolsTest {
     PinnedShortage ofHost = pinnedShortage();
     assertThat(shortage.hasForgotten()).isFalse();
     assertThat(ofHost.hasForgotten()).isFalse();
+    assertThat(shortage.mayHave()).as("a block is free").isTrue();
+    assertThat(open.freeAllBlocks()).isPositive();
+    assertThat(shortage.mayHave()).isFalse();
     for (Supplier<?> make :
         new Supplier<?>[] {() -> new MemoryPool(cuda), () -> new PinnedMemoryPool(cuda)}) {
       forget(make);

@@ -333,10 +333,7 @@ public final class ElasticDevicePool extends DevicePool {
   private void releaseAll() {
     boolean _ = settleIdle(Integer.MAX_VALUE);
     long _ = release(0, OptionalLong.empty());
-    caches.forEach(ElasticCache::endIfEmpty);
-    if (heap.endIfEmpty()) {
-      window.free();
-    }
+    endIfClosed();
   }
 
   @Override
@@ -346,9 +343,12 @@ public final class ElasticDevicePool extends DevicePool {
 
   /** What this thread had taken to map or unmap may have been the last of a closed pool. */
   private void endIfClosed() {
-    if (isClosed() && heap.endIfEmpty()) {
-      window.free();
-      pool.forgetIfEmpty();
+    if (isClosed()) {
+      caches.forEach(ElasticCache::endIfEmpty);
+      if (heap.endIfEmpty()) {
+        window.free();
+        pool.forgetIfEmpty();
+      }
     }
   }
 

@@ -246,4 +246,35 @@ class BlockArenaTest {
     }
     assertThat(arena.isWhole(arena.take(count * U))).isTrue();
   }
+
+  /** Whether one of the blocks beside the cut is free, or none. */
+  @Test
+  void chunkThatIsSplit_isTwo_withTheBlocksThatItHad() {
+    for (int free = -1; free < 2; free++) {
+      BlockArena split = new BlockArena();
+      int _ = split.add(1 << 20, 4 * U, 3);
+      int[] blocks = {split.take(U), split.take(U), split.take(2 * U)};
+      if (free >= 0) {
+        int _ = split.give(blocks[free]);
+      }
+      split.split(blocks[1], 8);
+      split.assertValid();
+      assertThat(split.chunks()).isEqualTo(2);
+      assertThat(split.chunk(blocks[0])).isEqualTo(3);
+      assertThat(split.chunk(blocks[1])).isEqualTo(8);
+      assertThat(split.chunk(blocks[2])).isEqualTo(8);
+      assertThat(split.offset(blocks[2])).isEqualTo(U);
+      assertThat(split.freeBlocks()).isEqualTo(free < 0 ? 0 : 1);
+      assertThat(split.releasableBytes()).isEqualTo(free == 0 ? U : 0);
+      for (int block = 0; block < blocks.length; block++) {
+        assertThat(split.isFree(blocks[block])).isEqualTo(block == free);
+        if (block != free) {
+          int _ = split.give(blocks[block]);
+          split.assertValid();
+        }
+      }
+      assertThat(split.releasableBytes()).isEqualTo(4 * U);
+      assertThat(split.freeBlocks()).isEqualTo(2);
+    }
+  }
 }

@@ -189,6 +189,32 @@ class HooksTest {
     pool.allocate(UNIT).close();
   }
 
+  /** The memory came back, and hooks that keep books would be wrong for ever. */
+  @CudaTest
+  void exceptionBeforeAFree_leavesTheFreeToTheOtherHooks(MemoryPool pool) {
+    List<String> notes = new ArrayList<>();
+    Buffer buffer = pool.allocate(UNIT);
+    try (var _ = pool.addHook(new Notes("", notes));
+        var _ = pool.addHook(throwingAt(4))) {
+      assertThatThrownBy(buffer::close)
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessage("hook");
+      assertThat(notes).containsExactly("free<512", "free>512");
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void exceptionAfterAnAllocationThatFailed_isTheHooksOwn(MemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(UNIT));
+    try (var _ = pool.addHook(throwingAt(3))) {
+      assertThatThrownBy(() -> pool.allocate(2 * UNIT))
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessage("hook");
+    }
+    pool.allocate(UNIT).close();
+  }
+
   /** Every point at which a hook can throw; whatever was given out or taken back is accounted. */
   @CudaTest
   void exceptionOfAnyHookMethod_losesNoMemory(Subject subject) {

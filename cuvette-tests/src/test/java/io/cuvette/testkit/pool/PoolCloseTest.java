@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedAllocator;
@@ -15,8 +17,11 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.CountingUpstream;
 import io.cuvette.testkit.support.Forgetting;
@@ -24,6 +29,7 @@ import io.cuvette.testkit.support.OneChunk;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 class PoolCloseTest {
 
@@ -59,6 +65,42 @@ class PoolCloseTest {
     assertThat(pool.totalBytes()).isZero();
     if (subject.isSimulated()) {
       assertThat(subject.simulator().liveAllocations()).isZero();
+    }
+  }
+
+  /** Nobody else would hear of it. */
+  @Test
+  void failureToFreeTheLastMemory_isToldToWhoClosesTheBuffer() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      MemoryPool pool = new MemoryPool(cuda);
+      ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+      Buffer buffer = pool.allocate(UNIT);
+      Buffer ofElastic = elastic.allocate(UNIT);
+      pool.close();
+      elastic.close();
+      script.fail("memFree", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+      script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(ofElastic::close).isInstanceOf(CudaException.class);
+    }
+  }
+
+  /** The next who needs memory tries again. */
+  @Test
+  void addressesOfAClosedElasticPool_areKnownUntilTheyAreFree() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+      pool.allocate(UNIT).close();
+      script.fail("memAddressFree", CudaStatus.INVALID_VALUE, 1);
+      script.note("memAddressFree");
+      assertThatThrownBy(pool::close).isInstanceOf(CudaException.class);
+      assertThat(script.notes()).hasSize(1);
+      cuda.defaultMemoryPool().freeAllBlocks();
+      assertThat(script.notes()).hasSize(2);
+      cuda.defaultMemoryPool().freeAllBlocks();
+      assertThat(script.notes()).hasSize(2);
     }
   }
 
