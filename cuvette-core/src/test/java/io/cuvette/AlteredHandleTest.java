@@ -316,4 +316,37 @@ class AlteredHandleTest extends OverFakeSharing {
       assertThat(driver.imports).hasValue(0);
     }
   }
+
+  /** Its place is known before and after the driver was asked about the second pool. */
+  @Test
+  void mappingThatIsOfASecondPoolToo_isStillKnownByItsPlace() {
+    driver.bytesRead = READ;
+    try (DeviceMemoryResource one = mapped();
+        DeviceMemoryResource two = mapped()) {
+      DeviceBuffer first = one.importBuffer(altered(1));
+      DeviceBuffer second = two.importBuffer(altered(1));
+      DeviceBuffer third = one.importBuffer(altered(2));
+      assertThat(List.of(second.address(), third.address())).containsOnly(first.address());
+      first.close();
+      second.close();
+      assertThat(driver.frees).hasValue(0);
+      third.fill((byte) 1);
+      third.close();
+      assertThat(driver.frees).hasValue(1);
+    }
+  }
+
+  /** Host memory may be more than a device has, and says so itself. */
+  @Test
+  void claimOfAHostPool_isNotHeldAgainstDevices_butAgainstWhatComes() {
+    try (AllocationHandle handle = handle(null);
+        var resource = PinnedMemoryResource.fromAllocationHandle(cuda, handle)) {
+      BufferDescriptor large =
+          descriptor(BufferDescriptor.Kind.HOST_POOL, 1, 0, 2 * device.totalBytes());
+      assertThatThrownBy(() -> resource.importBuffer(large))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("descriptor: claims to be of kind HOST_POOL, and is device memory");
+      assertThat(driver.imports).hasValue(1);
+    }
+  }
 }

@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.graph.OpenGraphExec;
 import io.cuvette.internal.interop.DriverHandle;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.interop.Workspace;
+import io.cuvette.internal.stream.DriverStream;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,6 +67,50 @@ class ClosedIsForgottenTest {
   void destroyedHandleOfALibrary_isNotKeptByItsCuda() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       checkForgotten(destroyedHandle(cuda.device(0)));
+    }
+  }
+
+  private static WeakReference<Object> closedStream(CudaDevice device) {
+    try (CudaStream stream = device.createStream()) {
+      return new WeakReference<>(stream.core().state);
+    }
+  }
+
+  @Test
+  void closedStreams_areNotKeptByTheirCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      checkForgotten(closedStream(cuda.device(0)));
+    }
+  }
+
+  /** What has the memory of a stream in a capture. */
+  private static WeakReference<Object> capturedIn(CudaStream stream, MemoryPool pool) {
+    List<WeakReference<Object>> found = new ArrayList<>();
+    CudaGraph graph =
+        stream.capture(() -> {
+          pool.allocate(1, stream).close();
+          DriverStream state = stream.core().state;
+          Capture capture = Objects.requireNonNull(state.capture());
+          found.add(new WeakReference<>(state.streams.ofCapture(state, capture)));
+        });
+    graph.close();
+    return found.getFirst();
+  }
+
+  /** A server may capture as long as it runs. */
+  @Test
+  void captureWhoseGraphIsGone_isNotKeptByItsCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        CudaStream stream = cuda.device(0).createStream();
+        MemoryPool pool = new MemoryPool(cuda)) {
+      WeakReference<Object> captured = capturedIn(stream, pool);
+      assertThat(capturedIn(stream, pool)).as("the last one may be kept").isNotNull();
+      for (int i = 0; i < 200 && !captured.refersTo(null); i++) {
+        cuda.device(0).synchronize();
+        assertThat(cuda.leaksFound()).as("what is over is looked for").isZero();
+        System.gc();
+      }
+      checkForgotten(captured);
     }
   }
 

@@ -16,6 +16,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** Behind what work imported memory is freed, and its pool after it. */
@@ -331,5 +332,76 @@ class ImportedOrderTest extends OverFakeSharing {
     List<DriverStream> behind = List.copyOf(memory.behind);
     table.close(memory, two.state, null);
     return behind;
+  }
+
+  /** Nothing is behind the work of a stream that cannot be asked. */
+  @Test
+  void bufferThatACapturingStreamUsed_isFreedOnceItsWorkIsDone_andNotBefore() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer buffer = imported(resource, two);
+      CountDownLatch gate = gate(one);
+      buffer.recordUse(one);
+      driver.captures().streamBeginCapture(0, one.handle(), 2);
+      buffer.close();
+      assertThat(driver.frees).as("one is busy, and captures").hasValue(0);
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one.handle()));
+      cuda.engine().imports().settle();
+      assertThat(driver.frees).as("one is busy").hasValue(0);
+      gate.countDown();
+      one.synchronize();
+      for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
+        cuda.engine().imports().settle();
+      }
+      assertThat(driver.frees).hasValue(1);
+    }
+  }
+
+  /**
+   * The null stream takes turns with the one that captures, so that no free can be queued there.
+   */
+  @Test
+  void bufferOfAStreamThatIsGone_isFreedPlainly_whereTheNullStreamCannotFreeIt() {
+    try (DeviceMemoryResource resource = mapped();
+        CudaStream blocking = device.createStream(StreamOptions.DEFAULTS)) {
+      DeviceBuffer buffer = imported(resource, one);
+      one.synchronize();
+      one.close();
+      driver.captures().streamBeginCapture(0, blocking.handle(), 2);
+      buffer.close();
+      assertThat(driver.frees).hasValue(1);
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, blocking.handle()));
+    }
+  }
+
+  /** The driver maps what comes back somewhere else. */
+  @Test
+  void placeThatMemoryHadBefore_isFreeForOthers() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer first = imported(resource, one);
+      long place = first.address();
+      CountDownLatch gate = gate(one);
+      first.close();
+      AtomicLong plug = new AtomicLong();
+      driver.during =
+          call -> {
+            if (call.equals("wait")) {
+              gate.countDown();
+            } else if (call.equals("import")) {
+              long taken = driver.ordered().memAllocAsync(0, FakeSharing.ALLOCATION_BYTES, 0);
+              plug.compareAndSet(0, taken);
+            }
+            return call;
+          };
+      try (DeviceBuffer second = imported(resource, two)) {
+        driver.during = call -> call;
+        assertThat(second.address()).isNotEqualTo(place);
+        driver.ordered().memFreeAsync(0, plug.get(), 0);
+        device.synchronize();
+        try (DeviceBuffer other = resource.importBuffer(descriptor(2, 0, 64))) {
+          other.fill((byte) 1);
+        }
+      }
+      device.synchronize();
+    }
   }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.channel.PoolHandle;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,13 +48,16 @@ class KnownLayoutTest {
 
   /** The driver maps it so far behind the start of the pool. */
   private DeviceBuffer imported(long offset, long size, int unread) {
+    driver.shift = offset - MIB;
+    return resource.importBuffer(descriptor(offset, size, unread));
+  }
+
+  private static BufferDescriptor descriptor(long offset, long size, int unread) {
     byte[] handle = PeerHandlesTest.pointer(offset, size);
     handle[BLOCK - 1] = 1;
     handle[63] = (byte) unread;
-    driver.shift = offset - MIB;
-    return resource.importBuffer(
-        new BufferDescriptor(
-            BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle));
+    return new BufferDescriptor(
+        BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle);
   }
 
   @Test
@@ -86,5 +90,31 @@ class KnownLayoutTest {
   void whatLeadsBetweenAllocations_doesNotReachTheDriver() {
     assertThatThrownBy(() -> imported(MIB + 1, 64, 0)).isInstanceOf(CudaException.class);
     assertThat(driver.imports).hasValue(0);
+  }
+
+  @Test
+  void whatWouldOverlapMemoryThatIsBeingFreed_reachesTheDriverAfterThat_andOnce() {
+    CountDownLatch gate = new CountDownLatch(1);
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      DeviceBuffer first = resource.importBuffer(descriptor(MIB, 4096, 0), stream);
+      driver.streams().launchHostFunc(0, stream.handle(), () -> OverFakeSharing.await(gate));
+      first.close();
+      assertThat(driver.frees).as("queued").hasValue(1);
+      driver.during =
+          call -> {
+            if (call.equals("wait")) {
+              gate.countDown();
+            }
+            assertThat(gate.getCount()).as("%s before the free is done", call).isZero();
+            return call;
+          };
+      try (DeviceBuffer second = resource.importBuffer(descriptor(MIB + 512, 64, 0))) {
+        second.fill((byte) 1);
+        assertThat(driver.imports).hasValue(2);
+      }
+      driver.during = call -> call;
+    } finally {
+      gate.countDown();
+    }
   }
 }

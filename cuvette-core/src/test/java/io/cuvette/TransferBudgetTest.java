@@ -11,11 +11,13 @@ import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingTransfers;
+import io.cuvette.internal.base.Await;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -31,6 +33,7 @@ class TransferBudgetTest {
   /** What the next copy to the device waits for. */
   private volatile @Nullable CompletableFuture<Void> gate;
 
+  private final AtomicInteger unlocked = new AtomicInteger();
   private final CompletableFuture<Void> isCopying = new CompletableFuture<>();
   private final Cuda cuda =
       Cuda.open(
@@ -127,6 +130,13 @@ class TransferBudgetTest {
       this.transferCalls =
           new ForwardingTransfers(delegate.transfers()) {
             @Override
+            public void memcpyHtoDAsync(
+                int device, long target, MemorySegment source, long stream) {
+              unlocked.incrementAndGet();
+              super.memcpyHtoDAsync(device, target, source, stream);
+            }
+
+            @Override
             public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
               CompletableFuture<Void> wanted = gate;
               if (wanted != null) {
@@ -148,5 +158,21 @@ class TransferBudgetTest {
     public TransferCalls transfers() {
       return transferCalls;
     }
+  }
+
+  /** It is soon done, and then there is page-locked memory for the next. */
+  @Test
+  void transferThatWaitsForAnother_getsItsChunk() throws Exception {
+    CompletableFuture<Void> open = new CompletableFuture<>();
+    gate = open;
+    Thread first = Thread.ofPlatform().start(() -> copy(4 * MIB));
+    isCopying.get(40, TimeUnit.SECONDS);
+    unlocked.set(0);
+    Thread second = Thread.ofPlatform().start(() -> copy(100_000));
+    boolean _ = Await.until(() -> second.getState() == Thread.State.TIMED_WAITING, 100_000_000);
+    open.complete(null);
+    first.join();
+    second.join();
+    assertThat(unlocked).as("copies of memory that is not page-locked").hasValue(0);
   }
 }

@@ -72,14 +72,17 @@ class CodeFolderTest {
   /** As of a later version of the library, whose checksum is right. */
   @Test
   void entryOfAnotherFormat_isAMiss() throws Exception {
-    byte[] entry = CodeEntry.encode("k", CODE);
-    assertThat(CodeEntry.decode("k", entry)).contains(CODE);
-    int content = entry.length - 32;
-    entry[7]++;
-    MessageDigest digest = MessageDigest.getInstance("SHA-256");
-    digest.update(entry, 0, content);
-    System.arraycopy(digest.digest(), 0, entry, content, 32);
-    assertThat(CodeEntry.decode("k", entry)).isEmpty();
+    assertThat(CodeEntry.decode("k", CodeEntry.encode("k", CODE))).contains(CODE);
+    assertThat(CodeEntry.decode("l", CodeEntry.encode("k", CODE))).as("of another key").isEmpty();
+    for (int at = 0; at < 8; at++) {
+      byte[] entry = CodeEntry.encode("k", CODE);
+      int content = entry.length - 32;
+      entry[at]++;
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      digest.update(entry, 0, content);
+      System.arraycopy(digest.digest(), 0, entry, content, 32);
+      assertThat(CodeEntry.decode("k", entry)).as("byte %d", at).isEmpty();
+    }
   }
 
   @Test
@@ -347,5 +350,34 @@ class CodeFolderTest {
     }
     assertThat(hits).isPositive();
     assertThat(files()).allMatch(file -> file.toString().endsWith(".code"));
+  }
+
+  /** However old and large they are: they do not count, and stay. */
+  @Test
+  void whatIsNoEntry_isNotRemoved_whereThereIsTooMuch() throws IOException {
+    int size = CodeEntry.encode("k0", CODE).length;
+    CodeFolder two = new CodeFolder(folder(), 2L * size);
+    two.put("k0", CODE);
+    Path outside = Files.write(temporary.resolve("outside"), new byte[8 * size]);
+    List<Path> others =
+        List.of(
+            Files.write(folder().resolve("notes.txt"), new byte[8 * size]),
+            Files.createDirectory(folder().resolve("folder.code")),
+            Files.createSymbolicLink(folder().resolve("link.code"), outside));
+    FileTime old = FileTime.from(Instant.now().minus(Duration.ofDays(400)));
+    for (Path each : others) {
+      Files.setLastModifiedTime(each, old);
+    }
+    two.put("k1", CODE);
+    assertThat(two.get("k0")).as("there is room for two").contains(CODE);
+    age("k0", Duration.ofHours(2));
+    age("k1", Duration.ofHours(1));
+    two.put("k2", CODE);
+    assertThat(two.get("k0")).isEmpty();
+    assertThat(two.get("k1")).contains(CODE);
+    for (Path each : others) {
+      assertThat(Files.exists(each, LinkOption.NOFOLLOW_LINKS)).as("%s", each).isTrue();
+    }
+    assertThat(outside).exists();
   }
 }

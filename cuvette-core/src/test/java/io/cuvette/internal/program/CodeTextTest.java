@@ -1,6 +1,7 @@
 package io.cuvette.internal.program;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -46,5 +47,16 @@ class CodeTextTest {
     assertThat(of("P\u00EDU\u00BA")).isEqualTo("a fatbin");
     assertThat(of("\u00EDCN\u007F")).startsWith("LTO-IR");
     assertThat(of("\u007FELF")).startsWith("an object file");
+  }
+
+  @Test
+  void textOfOneLine_hasNoBreakAnywhere() {
+    for (String line : new String[] {"\n", "\r", "\nab", "ab\n", "\rab", "a\rb"}) {
+      assertThatThrownBy(() -> Texts.checkLine("value", line))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageEndingWith("(expected: no line break)");
+    }
+    assertThat(Texts.checkLine("value", "a b")).isEqualTo("a b");
+    assertThat(Texts.checkLine("value", "")).isEmpty();
   }
 }

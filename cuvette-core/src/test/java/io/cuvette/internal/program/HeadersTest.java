@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -81,6 +82,23 @@ class HeadersTest {
     Optional<SortedMap<Path, byte[]>> files =
         Headers.of("int a;", "p.cu", Map.of("m.h", "#include <sub/c.h>\n"), List.of(first, second));
     assertThat(files.orElseThrow()).containsOnlyKeys(first.resolve("sub/c.h"));
+  }
+
+  /** One that is not is enough. */
+  @Test
+  void headersOfSeveralTexts_areKnown_ifAllAre() throws IOException {
+    String known = "#include <c.h>\n";
+    String unknown = "#include NAME\n";
+    List<Path> folders = List.of(first, second);
+    for (String source : List.of(known, unknown)) {
+      for (String one : List.of(known, unknown)) {
+        for (String other : List.of(known, unknown)) {
+          Map<String, String> given = new TreeMap<>(Map.of("m.h", one, "n.h", other));
+          boolean all = source.equals(known) && one.equals(known) && other.equals(known);
+          assertThat(Headers.of(source, "p.cu", given, folders).isPresent()).isEqualTo(all);
+        }
+      }
+    }
   }
 
   @Test

@@ -47,4 +47,13 @@ class MappedPlacesTest {
     places.remove(known);
     assertThat(overlaps(1, OFFSET, BYTES)).isFalse();
   }
+
+  @Test
+  void neighbourWhosePartOfAPoolIsNotKnown_saysNothing() {
+    ByteBuffer name = ByteBuffer.wrap(new byte[] {1});
+    places.put(new Mapping(new Mappings.Key(-1, name, null), table), ADDRESS - BYTES, BYTES);
+    assertThat(overlaps(1, OFFSET, BYTES)).isFalse();
+    places.put(known, ADDRESS, BYTES);
+    assertThat(overlaps(1, OFFSET, BYTES)).isTrue();
+  }
 }

@@ -10,6 +10,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.StreamHandle;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
@@ -85,5 +86,25 @@ class GraphOfOthersTest {
       }
       some.forEach(Buffer::close);
     }
+  }
+
+  /** Its handle is the same for all, and nobody has asked for it here. */
+  @CudaTest
+  void captureOfAThreadsOwnStream_keepsWhatItUses(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream beside) {
+    CudaDriver driver = cuda.driver();
+    CudaStream stream = cuda.device(0).perThreadStream();
+    Buffer used = pool.allocate(BYTES, beside);
+    beside.synchronize();
+    driver.captures().streamBeginCapture(0, StreamHandle.PER_THREAD, RELAXED);
+    assertThat(stream.isCapturing()).isTrue();
+    used.fill((byte) 1, stream);
+    long graph = driver.captures().streamEndCapture(0, StreamHandle.PER_THREAD);
+    used.close();
+    try (Buffer other = pool.allocate(BYTES, beside)) {
+      assertThat(other.address()).as("a launch may write there").isNotEqualTo(used.address());
+    }
+    driver.graphs().graphDestroy(graph);
+    Graph.awaitGone(pool, beside);
   }
 }

@@ -308,6 +308,9 @@ class LaunchEdgesTest {
       values.bind(Values.class).add(stream, ONE, true, (char) 2_000, 0.5, pair(), out);
       stream.synchronize();
       assertThat(out.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(1 + 2_000 + 1_000_001);
+      values.bind(Values.class).add(stream, ONE, false, (char) 2_000, 0.5, pair(), out);
+      stream.synchronize();
+      assertThat(out.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(2_000 + 1_000_001);
       refused(
           () -> values.bind(Ints.class), "argument 1: int (expected: 2 bytes: a short or char)");
       refused(

@@ -373,4 +373,39 @@ class LaunchRefusalsTest {
       }
     }
   }
+
+  /** More bytes than a parameter has would be those of the next one. */
+  @CudaTest
+  void argumentsOfEveryType_areHeldAgainstTheSizeOfTheParameter(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = cuda.allocate(64, stream)) {
+      CudaKernel scale = module.kernel("scale");
+      Object[] wrong = {data, 7L, 7.0, (short) 7, '7', (byte) 7, true};
+      String[] named = {
+        "device buffer of 64 bytes at ",
+        "long 7 of 8",
+        "double 7.0 of 8",
+        "short 7 of 2",
+        "char 7 of 2",
+        "byte 7 of 1",
+        "boolean true of 1"
+      };
+      for (int i = 0; i < wrong.length; i++) {
+        Object argument = wrong[i];
+        refused(
+            () -> stream.launch(scale, SMALL, data, argument, 16),
+            "argument 1: ",
+            named[i],
+            " bytes (expected: 4 bytes: an int or float)");
+      }
+      for (Object argument : new Object[] {7, 7f}) {
+        refused(
+            () -> stream.launch(scale, SMALL, argument, 2f, 16),
+            "argument 0: ",
+            " of 4 bytes (expected: 8 bytes: a Buffer, long or double)");
+      }
+      assertThat(script.count("launchKernel")).isZero();
+    }
+  }
 }

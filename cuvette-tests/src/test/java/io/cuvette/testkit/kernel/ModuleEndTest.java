@@ -10,6 +10,7 @@ import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
 import io.cuvette.KernelArguments;
 import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
@@ -25,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Timeout;
 
 /** A module ends once, behind the launches of its kernels. */
@@ -210,5 +212,69 @@ class ModuleEndTest {
     cuda.device(0).synchronize();
     assertThat(launched.get()).isPositive();
     assertThat(refused.get()).isPositive();
+  }
+
+  /** A library asks for its kernels wherever it needs them, and closes nothing. */
+  @CudaTest(tidy = false)
+  void sharedModule_isOneForAllWhoAskForItsName_andEndsWithTheCuda(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    AtomicInteger asked = new AtomicInteger();
+    Supplier<byte[]> code =
+        () -> {
+          asked.incrementAndGet();
+          return TestKernels.code("launches.ptx");
+        };
+    long open = cuda.openObjects().size();
+    CudaModule first = CudaModule.shared(cuda, "of the test", code);
+    first.close();
+    CudaModule second = CudaModule.shared(cuda, "of the test", code);
+    stream.launch(second.kernel("doNothing"), SMALL);
+    stream.synchronize();
+    assertThat(asked).hasValue(1);
+    assertThat(script.count("libraryLoadData")).isEqualTo(1);
+    CudaKernel _ = CudaModule.shared(cuda, "another", code).kernel("scale");
+    assertThat(script.count("libraryLoadData")).isEqualTo(2);
+    assertThat(cuda.openObjects()).as("nobody is to close them").hasSize((int) open);
+    assertThat(script.count("libraryUnload")).isZero();
+    stream.close();
+    cuda.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(2);
+    assertThatThrownBy(() -> CudaModule.shared(cuda, "of the test", code))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+
+  /** Whoever closed it has long gone on. */
+  @CudaTest(simulatedOnly = true)
+  @Timeout(60)
+  void unloadingBehindALaunchThatFails_isTriedAgain(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    CountDownLatch go = new CountDownLatch(1);
+    try {
+      CudaModule module = TestKernels.launches(cuda);
+      CudaKernel nothing = module.kernel("doNothing");
+      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      stream.launch(nothing, SMALL);
+      AtomicInteger failures = new AtomicInteger();
+      script.answer(
+          "libraryUnload",
+          call -> {
+            if (failures.getAndIncrement() == 0) {
+              throw new CudaException(CudaStatus.INVALID_VALUE, call.name(), "on purpose");
+            }
+            return call.proceed();
+          });
+      module.close();
+      go.countDown();
+      held.join();
+      stream.synchronize();
+      for (int i = 0; i < 1000 && script.count("libraryUnload") == 0; i++) {
+        cuda.leaksFound();
+      }
+      assertThat(failures).hasValue(2);
+      assertThat(script.count("libraryUnload")).isEqualTo(1);
+    } finally {
+      go.countDown();
+    }
   }
 }

@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -261,5 +262,28 @@ class BoxFailuresTest {
       buffer.copyTo(MemorySegment.ofArray(back), out);
     }
     assertThat(back).isEqualTo(rows);
+  }
+
+  /** The driver has no address of it, so that rows go one after the other. */
+  @CudaTest
+  void boxesWithoutPageLockedMemory_areTheSameBytes(Cuda cuda) {
+    CopyBox box = CopyBox.of(1000, 4, 30).withTarget(7, 1100, 5);
+    byte[] from = Bytes.random(5, 1000 * 4 * 30);
+    byte[] expected = new byte[7 + 1100 * 5 * 30];
+    for (int row = 0; row < 4 * 30; row++) {
+      System.arraycopy(from, 1000 * row, expected, 7 + 1100 * (row / 4 * 5 + row % 4), 1000);
+    }
+    byte[] back = new byte[from.length];
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(4096));
+    try (Buffer target = cuda.allocate(expected.length)) {
+      target.fill((byte) 0);
+      target.copyFrom(MemorySegment.ofArray(from), box);
+      assertThat(read(target)).isEqualTo(expected);
+      target.copyTo(MemorySegment.ofArray(back), CopyBox.of(1000, 4, 30).withSource(7, 1100, 5));
+      assertThat(back).isEqualTo(from);
+    } finally {
+      cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.none());
+    }
   }
 }

@@ -333,4 +333,19 @@ class InterruptedTransferTest {
       ended.incrementAndGet();
     }
   }
+
+  /** None of them is long alone. */
+  @CudaTest
+  void manyShortRowsOfHostMemory_endBetweenTwo(Cuda cuda) {
+    CopyBox rows = CopyBox.of(1024, 3 * 1024).withTarget(0, 1025);
+    try (PinnedBuffer pinned = cuda.allocatePinned(1025 * 3 * 1024)) {
+      pinned.segment().fill((byte) 0);
+      Thread.currentThread().interrupt();
+      assertThatThrownBy(() -> pinned.copyFrom(MemorySegment.ofArray(PATTERN), rows))
+          .isInstanceOf(CancellationException.class)
+          .hasMessageEndingWith("copy of 3072 rows: the first 0 were written");
+      assertThat(Thread.interrupted()).isTrue();
+      assertThat(areFirst(pinned.segment(), 0)).isTrue();
+    }
+  }
 }

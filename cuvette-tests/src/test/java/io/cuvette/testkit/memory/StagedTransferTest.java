@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.CopyBatch;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.HostRows;
@@ -14,6 +16,8 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
@@ -369,6 +373,48 @@ class StagedTransferTest {
       if (thread.getName().startsWith("cuvette-copies-")) {
         assertThat(thread.join(Duration.ofSeconds(10))).as("%s ends", thread).isTrue();
       }
+    }
+  }
+
+  /** Chunks would be long gone when it is launched. */
+  @CudaTest(simulatedOnly = true)
+  void nativeMemoryInACapture_isReadAndWrittenByEachLaunch(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    for (int bytes : new int[] {100, MIB}) {
+      try (Arena arena = Arena.ofShared();
+          Buffer buffer = cuda.allocate(bytes, stream)) {
+        MemorySegment from = arena.allocate(bytes);
+        MemorySegment to = arena.allocate(bytes);
+        try (CudaGraph graph =
+                stream.capture(() -> {
+                  buffer.copyFrom(from, stream);
+                  buffer.copyTo(to, stream);
+                });
+            CudaGraphExec executable = graph.instantiate()) {
+          for (byte value = 1; value < 3; value++) {
+            from.fill(value);
+            executable.launch(stream);
+            stream.synchronize();
+            assertThat(to.mismatch(from)).as("%d bytes", bytes).isEqualTo(-1);
+          }
+        }
+      }
+    }
+  }
+
+  /** The driver has read it when the call returns, and the stream may be anywhere. */
+  @CudaTest(simulatedOnly = true)
+  void fewBytesInOrderOfAStream_doNotWaitForIt(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Arena arena = Arena.ofConfined();
+        Buffer buffer = cuda.allocate(64 << 10, stream)) {
+      MemorySegment host = arena.allocate(64 << 10).fill((byte) 1);
+      try (Gate _ = Gate.on(stream)) {
+        buffer.copyFrom(host, stream);
+        assertThat(stream.isDone()).isFalse();
+        host.fill((byte) 2);
+      }
+      stream.synchronize();
+      assertThat(Bytes.areAll(buffer, 1)).isTrue();
     }
   }
 }

@@ -14,6 +14,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 class ZeroSizeTest {
 
@@ -73,6 +74,7 @@ class ZeroSizeTest {
   void copiesAndFillsOfNoBytes_doNotComeToTheDriver(Cuda cuda, ScriptedDriver driver) {
     CudaStream stream = cuda.currentStream();
     try (Buffer other = cuda.allocate(16);
+        PinnedBuffer pinned = cuda.allocatePinned(16);
         Arena arena = Arena.ofConfined()) {
       MemorySegment outside = arena.allocate(16).asSlice(16);
       driver.note("memcpyAsync", "memcpyHtoDAsync", "memcpyDtoHAsync", "memsetD8Async");
@@ -81,6 +83,10 @@ class ZeroSizeTest {
         none.copyTo(other, stream);
         none.copyFrom(outside, stream);
         none.copyTo(outside, stream);
+        for (MemorySegment each : List.of(outside, pinned.segment().asSlice(4, 0))) {
+          none.copyFrom(each);
+          none.copyTo(each);
+        }
       }
       assertThat(driver.notes()).isEmpty();
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -14,8 +15,11 @@ import io.cuvette.testkit.ScriptedDriver;
 import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A Cuda that is closed while a thread is inside a call of the driver. */
 @Timeout(60)
@@ -41,6 +45,43 @@ class CloseWaitsTest {
       assertThat(cuda.isClosed()).isTrue();
       assertThat(allocating.get().isClosed()).isTrue();
     }
+    assertThat(simulated.report().isEmpty()).as("%s", simulated.report()).isTrue();
+  }
+
+  /** It would be destroyed under the call. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void streamThatTheDriverIsAskedAbout_isDestroyedAfterThat(boolean isExposed) throws Exception {
+    SimulatedDriver simulated = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    ScriptedDriver script = new ScriptedDriver();
+    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(simulated)));
+    CudaStream stream = cuda.device(0).createStream();
+    if (isExposed) {
+      assertThat(stream.handle()).isNotZero();
+    }
+    String call = isExposed ? "eventRecord" : "streamQuery";
+    AtomicBoolean inside = new AtomicBoolean();
+    AtomicBoolean destroyedInside = new AtomicBoolean();
+    script.answer(
+        "streamDestroy",
+        destroy -> {
+          destroyedInside.compareAndSet(false, inside.get());
+          return destroy.proceed();
+        });
+    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory());
+        Hold hold = script.hold(call)) {
+      inside.set(true);
+      Future<Boolean> asking = threads.submit(stream::isDone);
+      hold.awaitBegun();
+      Thread closing = Thread.ofPlatform().start(cuda::close);
+      boolean waitedForNobody = closing.join(MOMENT);
+      inside.set(false);
+      hold.release();
+      closing.join();
+      Object _ = asking.state();
+      assertThat(waitedForNobody).isFalse();
+    }
+    assertThat(destroyedInside).isFalse();
     assertThat(simulated.report().isEmpty()).as("%s", simulated.report()).isTrue();
   }
 }

@@ -109,4 +109,18 @@ class OpenObjectsTest {
   private static List<String> whats(Cuda cuda) {
     return cuda.openObjects().stream().map(OpenObject::what).toList();
   }
+
+  /** What waits beside a stream that others may capture. */
+  @CudaTest
+  void streamsOfTheLibrary_areNobodysToClose(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(UNEVEN, stream)) {
+      List<OpenObject> before = cuda.openObjects();
+      assertThat(stream.handle()).isNotZero(); // now others have it
+      buffer.fill((byte) 1, stream);
+      stream.synchronize();
+      stream.addCallback(() -> {}).join();
+      assertThat(cuda.openObjects()).hasSameSizeAs(before);
+    }
+  }
 }
