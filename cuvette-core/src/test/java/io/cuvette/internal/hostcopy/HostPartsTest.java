@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** What is checked of memory of the host before it is copied, and said of it after. */
+@SuppressWarnings("restricted")
 class HostPartsTest {
   private static final long MOST = (long) Integer.MAX_VALUE * HostParts.PIECE_BYTES;
 
