@@ -106,6 +106,7 @@ class WrapTest {
 
   /** Memory that the collector frees is not freed below a wrapper of it. */
   @CudaTest
+  @SuppressWarnings("try") // the end of each is what is tested
   void ownerIsReachable_untilTheWrapperIsClosed(Cuda cuda) throws InterruptedException {
     try (Buffer original = Kind.DEVICE.allocate(cuda, 64);
         Buffer other = Kind.DEVICE.allocate(cuda, 64)) {
