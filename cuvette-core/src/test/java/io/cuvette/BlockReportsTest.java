@@ -129,9 +129,42 @@ class BlockReportsTest {
             ended.add(block.address());
           }
         });
-    Buffer buffer = hooked.allocate(BYTES, stream);
-    assertThatThrownBy(buffer::close).hasMessage("refused on purpose");
-    assertThat(ended).containsExactly(buffer.address());
+    for (boolean refusesToo : new boolean[] {false, true}) {
+      ended.clear();
+      Buffer buffer = hooked.allocate(BYTES, stream);
+      refusesFrees = refusesToo; // whoever watches
+      assertThatThrownBy(buffer::close).hasMessage("refused on purpose");
+      refusesFrees = false;
+      assertThat(ended).containsExactly(buffer.address());
+      assertThat(hooked.usedBytes()).isZero();
+    }
+  }
+
+  /** No hook hears of it. */
+  @Test
+  void freeInsideAHook_isMade_alsoIfWhoeverWatchesRefuses() {
+    MemoryPool hooked = over(MemoryResource.direct());
+    Buffer freed = hooked.allocate(BYTES, stream);
+    Buffer refused = hooked.allocate(BYTES, stream);
+    Buffer outer = hooked.allocate(BYTES, stream);
+    List<Long> ended = new ArrayList<>();
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void freePreprocess(Block block) {
+            freed.close();
+            refusesFrees = true;
+            refused.close();
+          }
+
+          @Override
+          public void freePostprocess(Block block) {
+            ended.add(block.address());
+          }
+        });
+    assertThatThrownBy(outer::close).hasMessage("refused on purpose");
+    refusesFrees = false;
+    assertThat(ended).containsExactly(outer.address());
     assertThat(hooked.usedBytes()).isZero();
   }
 

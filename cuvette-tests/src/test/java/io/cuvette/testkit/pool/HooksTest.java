@@ -189,21 +189,6 @@ class HooksTest {
     pool.allocate(UNIT).close();
   }
 
-  /** The memory came back, and hooks that keep books would be wrong for ever. */
-  @CudaTest
-  void exceptionBeforeAFree_leavesTheFreeToTheOtherHooks(MemoryPool pool) {
-    List<String> notes = new ArrayList<>();
-    Buffer buffer = pool.allocate(UNIT);
-    try (var _ = pool.addHook(new Notes("", notes));
-        var _ = pool.addHook(throwingAt(4))) {
-      assertThatThrownBy(buffer::close)
-          .isInstanceOf(UnsupportedOperationException.class)
-          .hasMessage("hook");
-      assertThat(notes).containsExactly("free<512", "free>512");
-      assertThat(pool.usedBytes()).isZero();
-    }
-  }
-
   @CudaTest
   void exceptionAfterAnAllocationThatFailed_isTheHooksOwn(MemoryPool pool) {
     pool.setLimit(MemoryLimit.ofBytes(UNIT));
