@@ -153,6 +153,21 @@ class CudaLinkerTest {
                 + " -prec-div=0, -prec-sqrt=0, -fma=1, -kernels-used=f]");
   }
 
+  @Test
+  void everySwitch_canBeOnAndOff() {
+    for (boolean on : new boolean[] {true, false}) {
+      LinkerOptions options =
+          LinkerOptions.of("sm_90")
+              .withFlushToZero(on)
+              .withPreciseDivision(on)
+              .withPreciseRoot(on)
+              .withFusedMultiplyAdd(on);
+      String set = on ? "1" : "0";
+      assertThat(options.flags())
+          .isEqualTo(Map.of("-ftz", set, "-prec-div", set, "-prec-sqrt", set, "-fma", set));
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"create", "add", "complete", "get"})
   void anyCallThatFails_isAnErrorWithTheLog_andLeavesNothingOpen(String call) {
@@ -211,8 +226,11 @@ class CudaLinkerTest {
     }
     assertThatThrownBy(() -> options.withOptimization(4)).hasMessage("level: 4 (expected: 0 to 3)");
     assertThatThrownBy(() -> options.withMaxRegisters(0)).hasMessageContaining("1 to 255");
-    assertThatThrownBy(() -> new LinkerOptions("sm_90", Map.of("-arch", "sm_1"), List.of()))
-        .isInstanceOf(IllegalArgumentException.class);
+    for (String flag : new String[] {"-arch", "-lto", "-ptx", "g", "-", "-1", "-a b", ""}) {
+      assertThatThrownBy(() -> new LinkerOptions("sm_90", Map.of(flag, ""), List.of()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("flags: '%s' (expected: such as -lineinfo)".formatted(flag));
+    }
     assertThat(calls.noted).isEmpty();
   }
 

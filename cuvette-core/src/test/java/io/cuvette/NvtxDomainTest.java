@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.IntStream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -167,6 +168,30 @@ class NvtxDomainTest {
   }
 
   @Test
+  void rangesOfEveryForm_sayHowManyAreAround_andAreOpen() {
+    NvtxDomain domain = new NvtxDomain("tests", null);
+    assertThat(domain.rangePush(NvtxEvent.of("a"))).isZero();
+    assertThat(domain.rangePush("b")).isOne();
+    assertThat(domain.rangePush(NvtxEvent.of("c"))).isEqualTo(2);
+    assertThat(List.of(Nvtx.rangePush("a"), Nvtx.rangePush("b", 1), Nvtx.rangePushC("c", 1)))
+        .as("of another domain")
+        .containsExactly(0, 1, 2);
+    assertThat(List.of(Nvtx.rangePop(), Nvtx.rangePop(), Nvtx.rangePop())).containsExactly(2, 1, 0);
+    assertThat(List.of(domain.rangePop(), domain.rangePop(), domain.rangePop()))
+        .containsExactly(2, 1, 0);
+    for (NvtxRange range :
+        List.of(
+            Nvtx.rangeStart("a"),
+            Nvtx.rangeStartC("b", 1),
+            domain.rangeStart("c"),
+            domain.rangeStart(NvtxEvent.of("d")))) {
+      assertThat(range.isOpen()).isTrue();
+      Nvtx.rangeEnd(range);
+      assertThat(range.isOpen()).isFalse();
+    }
+  }
+
+  @Test
   void rangeThatWasEnded_isNotEndedAgain() {
     NvtxRange range = domain().rangeStart("range");
     assertThat(range.isOpen()).isTrue();
@@ -212,6 +237,15 @@ class NvtxDomainTest {
       domain.rangePop();
       domain.rangePop();
       domain.rangeStart("free").close();
+      Nvtx.mark("plain");
+      Nvtx.mark("green", 0);
+      Nvtx.markC("argb", 0x01020304);
+      Nvtx.rangePush("a");
+      Nvtx.rangePush("b", 1);
+      Nvtx.rangePushC("c", 0x05060708);
+      IntStream.range(0, 3).forEach(_ -> Nvtx.rangePop());
+      Nvtx.rangeStart("d").close();
+      Nvtx.rangeStartC("e", 0x090A0B0C).close();
       recording.stop();
       recording.dump(file);
     }
@@ -222,7 +256,15 @@ class NvtxDomainTest {
             "Mark recorded: mark 2 FFFF0000 5",
             "Range recorded: inner 0   depth 1",
             "Range recorded: outer 0   depth 0",
-            "Range recorded: free 0   depth -1");
+            "Range recorded: free 0   depth -1",
+            "Mark : plain 0  ",
+            "Mark : green 0 FF00FF00 ",
+            "Mark : argb 0 01020304 ",
+            "Range : a 0   depth 0",
+            "Range : b 0 FF007FFF  depth 1",
+            "Range : c 0 05060708  depth 2",
+            "Range : d 0   depth -1",
+            "Range : e 0 090A0B0C  depth -1");
     assertThat(start(events, "outer")).isBeforeOrEqualTo(start(events, "inner"));
   }
 

@@ -13,6 +13,9 @@ import io.cuvette.DriverPoolResource;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.List;
 
@@ -52,6 +55,27 @@ class DeallocateTest {
         assertThat(second.isClosed()).isTrue();
         cuda.currentStream().synchronize();
       }
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void behindTheWorkOfAnotherStream_itIsNotFreedBefore(
+      Cuda cuda, @NonBlocking CudaStream other, ScriptedDriver driver) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each) {
+        Buffer first = resource.allocate(UNEVEN);
+        Buffer second = resource.allocate(UNEVEN);
+        driver.note("streamWaitEvent", "memFreeAsync");
+        Gate gate = Gate.on(other);
+        resource.deallocate(first, other);
+        resource.deallocate(second.address(), 1000, other);
+        assertThat(first.isClosed() && second.isClosed()).isTrue();
+        assertThat(driver.takeNotes()).first().asString().startsWith("streamWaitEvent");
+        gate.open();
+        other.synchronize();
+      }
+      driver.unscript("streamWaitEvent");
+      driver.unscript("memFreeAsync");
     }
   }
 
@@ -96,6 +120,12 @@ class DeallocateTest {
     assertThatThrownBy(() -> resource.deallocate(buffer, foreign))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("another Cuda");
+    for (long bytes : new long[] {0, 1}) {
+      long address = bytes == 0 ? 0 : buffer.address();
+      assertThatThrownBy(() -> resource.deallocate(address, bytes, foreign))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+    }
     assertThat(buffer.isClosed()).isFalse();
     buffer.close();
     cuda.currentStream().synchronize();

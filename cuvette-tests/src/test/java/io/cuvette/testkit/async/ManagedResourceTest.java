@@ -23,6 +23,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -250,6 +251,42 @@ class ManagedResourceTest {
           .hasMessageContaining("device 0 has no concurrent managed access")
           .hasMessageContaining("allocateManaged");
     }
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void deviceThatHasNoConcurrentAccess_isTheOneThatIsNamed(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "deviceGetAttribute",
+        call ->
+            call.number("attribute") == CONCURRENT_MANAGED_ACCESS && call.number("device") == 1
+                ? 0
+                : call.proceed());
+    driver.fail("memPoolCreate", CudaStatus.NOT_SUPPORTED);
+    assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("device 1 has no concurrent managed access");
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void nearestNode_isThatWhichTheDeviceReports(Cuda cuda, ScriptedDriver driver) {
+    answerNode(driver, OptionalInt.of(3));
+    List<Integer> asked = new ArrayList<>();
+    driver.answer(
+        "memPoolCreate",
+        call -> {
+          asked.add(call.argument("properties", PoolProperties.class).locationId());
+          throw new CudaException(CudaStatus.NOT_SUPPORTED.code(), call.name());
+        });
+    List<ThrowingCallable> ways =
+        List.of(
+            () ->
+                new PinnedMemoryResource(
+                    cuda, PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true)),
+            () -> new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()));
+    for (ThrowingCallable way : ways) {
+      assertThatThrownBy(way).isInstanceOf(CudaException.class);
+    }
+    assertThat(asked).containsExactly(3, 3);
   }
 
   @CudaTest

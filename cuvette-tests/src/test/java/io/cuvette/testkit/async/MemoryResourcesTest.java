@@ -17,6 +17,8 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PoolAttributes;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
@@ -90,6 +92,12 @@ class MemoryResourcesTest {
     assertThat(attributes.reuseFollowEventDependencies()).isFalse();
     assertThat(attributes.reuseAllowOpportunistic()).isFalse();
     assertThat(attributes.reuseAllowInternalDependencies()).isFalse();
+    attributes.setReuseFollowEventDependencies(true);
+    attributes.setReuseAllowOpportunistic(true);
+    attributes.setReuseAllowInternalDependencies(true);
+    assertThat(attributes.reuseFollowEventDependencies()).isTrue();
+    assertThat(attributes.reuseAllowOpportunistic()).isTrue();
+    assertThat(attributes.reuseAllowInternalDependencies()).isTrue();
     attributes.setReleaseThreshold(123 * MIB);
     assertThat(attributes.releaseThreshold()).isEqualTo(123 * MIB);
     assertThatThrownBy(() -> attributes.setReleaseThreshold(-1))
@@ -217,6 +225,15 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
+  void nodeThatNobodyNamed_isNotTheReason(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolCreate", CudaStatus.NOT_SUPPORTED);
+    assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("Cuda.allocatePinned works everywhere")
+        .hasMessageNotContaining("numaId");
+  }
+
+  @CudaTest
   void wrongOptions_areRefused(Cuda cuda) {
     assertThatThrownBy(() -> new DeviceMemoryResourceOptions(-1))
         .isInstanceOf(IllegalArgumentException.class);
@@ -224,6 +241,7 @@ class MemoryResourcesTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() ->
             new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(4096)))
-        .isInstanceOf(io.cuvette.driver.CudaException.class);
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("numaId: 4096 is no node of this machine");
   }
 }

@@ -92,6 +92,18 @@ class PoolPeersTest {
     }
   }
 
+  @CudaTest(devices = 2)
+  void closedResource_isAssignedNothing_alsoIfNothingWouldChange(Cuda cuda) {
+    DeviceMemoryResource resource = ownPool(cuda);
+    resource.close();
+    for (List<CudaDevice> devices :
+        List.of(List.<CudaDevice>of(), List.of(cuda.device(0)), List.of(cuda.device(1)))) {
+      assertThatThrownBy(() -> resource.setPeerAccessibleBy(devices))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+    }
+  }
+
   @CudaTest(devices = 4)
   void assignment_isOneCallForTheNewAndTheGone_andNoneIfNothingChanges(
       Cuda cuda, ScriptedDriver driver) {

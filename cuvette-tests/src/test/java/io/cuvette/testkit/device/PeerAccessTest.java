@@ -9,6 +9,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 
@@ -32,6 +33,18 @@ class PeerAccessTest {
     }
     two.enablePeerAccess(one);
     two.disablePeerAccess(one);
+  }
+
+  @CudaTest(devices = 2, peers = "all", simulatedOnly = true)
+  void accessOfADevice_isGivenAndTakenByTheDriver(Cuda cuda, ScriptedDriver driver) {
+    CudaDevice one = cuda.device(0);
+    CudaDevice two = cuda.device(1);
+    driver.note("ctxEnablePeerAccess", call -> "enable " + call.number("peer"));
+    driver.note("ctxDisablePeerAccess", call -> "disable " + call.number("peer"));
+    one.enablePeerAccess(two);
+    one.disablePeerAccess(two);
+    one.enablePeerAccess(two);
+    assertThat(driver.notes()).containsExactly("enable 1", "disable 1", "enable 1");
   }
 
   @CudaTest(devices = 2)

@@ -43,6 +43,17 @@ class ProfilerTest {
   }
 
   @Test
+  void everyStartAndStop_isToldTheDriver() {
+    try (Cuda cuda = open()) {
+      CudaProfiler profiler = cuda.device(0).profiler();
+      profiler.start();
+      assertThat(calls()).isEqualTo("1 0");
+      profiler.stop();
+      assertThat(calls()).isEqualTo("1 1");
+    }
+  }
+
+  @Test
   void scopes_nest() {
     try (Cuda cuda = open()) {
       CudaProfiler profiler = cuda.device(0).profiler();

@@ -133,6 +133,7 @@ class GraphNodesTest {
         wasRemoved(gone::remove);
         wasRemoved(gone::parameters);
         wasRemoved(gone::dependencies);
+        wasRemoved(gone::dependents);
         wasRemoved(() -> gone.update().fill(a, (byte) 3));
         wasRemoved(() -> definition.after(gone).empty());
         wasRemoved(() -> definition.edges().add(new GraphDependency(first, gone)));
@@ -147,6 +148,25 @@ class GraphNodesTest {
       }
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void nodes_areEqualToThemselvesAlone_andSetsOfThemHaveNothingElse(Cuda cuda) {
+    Object text = "a node";
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        GraphDefinition other = new GraphDefinition(cuda.device(0))) {
+      GraphNode mine = definition.root().empty();
+      GraphNode theirs = other.root().empty();
+      assertThat(mine).isNotEqualTo(theirs).isNotEqualTo(text).isNotEqualTo(null);
+      assertThat(definition.nodes()).contains(mine).doesNotContain(theirs);
+      for (Object element : new Object[] {theirs, text, new GraphDependency(mine, mine)}) {
+        assertThat(definition.nodes().contains(element)).isFalse();
+        assertThat(definition.nodes().remove(element)).isFalse();
+        assertThat(definition.edges().contains(element)).isFalse();
+        assertThat(definition.edges().remove(element)).isFalse();
+      }
+      assertThat(other.nodes()).containsExactly(theirs);
+    }
   }
 
   private static void wasRemoved(ThrowableAssert.ThrowingCallable call) {

@@ -10,6 +10,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceAttribute;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.Dim3;
 import io.cuvette.KernelArguments;
@@ -98,6 +99,22 @@ class LaunchRefusalsTest {
       kernel.allowDynamicSharedBytes(stream.device(), 50_000);
       assertThatCode(() -> stream.launch(kernel, SMALL.withDynamicSharedBytes(50_000)))
           .doesNotThrowAnyException();
+    }
+  }
+
+  @CudaTest
+  void sharedMemory_isAllowedUpToWhatTheStaticPartLeaves(Cuda cuda, ScriptedDriver script) {
+    CudaDevice device = cuda.device(0);
+    int most = device.attribute(DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - 1024;
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("countBytes"); // 1,024 bytes
+      for (int wrong : new int[] {most + 1, most + 1024, -1, Integer.MAX_VALUE}) {
+        refused(
+            () -> kernel.allowDynamicSharedBytes(device, wrong),
+            "bytes: %d (expected: 0 to %d)".formatted(wrong, most));
+      }
+      assertThat(script.count("kernelSetAttribute")).isZero();
+      kernel.allowDynamicSharedBytes(device, most);
     }
   }
 

@@ -183,6 +183,8 @@ class ManagedAdviceTest {
             ManagedBuffer::clearPreferredLocation,
             one -> one.setReadMostly(true),
             one -> one.setAccessedBy(List.of()),
+            one -> one.accessedBy().size(),
+            one -> one.accessedBy().clear(),
             one -> one.prefetch(MemoryLocation.host()))) {
       for (ManagedBuffer dead : List.of(buffer, slice, nothing)) {
         assertThatThrownBy(() -> call.accept(dead)).isInstanceOf(IllegalStateException.class);
@@ -211,6 +213,38 @@ class ManagedAdviceTest {
       assertThat(buffer.isReadMostly()).isTrue();
       assertThatThrownBy(() -> buffer.setPreferredLocation(MemoryLocation.hostNuma(99_999)))
           .isInstanceOf(CudaException.class);
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void adviceThatIsAboutNoPlace_takesAny_andTheOtherIsToldItsOwn(Cuda cuda, ScriptedDriver driver) {
+    driver.note(
+        "memAdvise",
+        call ->
+            "%d %d %d"
+                .formatted(
+                    call.number("advice"), call.number("locationType"), call.number("locationId")));
+    MemoryLocation nowhere = new MemoryLocation.Device(100_000_000);
+    MemoryLocation device = device(cuda);
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
+      buffer.advise(MemoryAdvice.SET_READ_MOSTLY, nowhere);
+      buffer.advise(MemoryAdvice.UNSET_READ_MOSTLY, nowhere);
+      buffer.advise(MemoryAdvice.SET_PREFERRED_LOCATION, device);
+      buffer.advise(MemoryAdvice.UNSET_PREFERRED_LOCATION, nowhere);
+      buffer.advise(MemoryAdvice.SET_ACCESSED_BY, device);
+      buffer.advise(MemoryAdvice.UNSET_ACCESSED_BY, device);
+      assertThat(driver.takeNotes())
+          .containsExactly("1 2 0", "2 2 0", "3 1 0", "4 2 0", "5 1 0", "6 1 0");
+      for (MemoryAdvice about :
+          List.of(MemoryAdvice.SET_ACCESSED_BY, MemoryAdvice.UNSET_ACCESSED_BY)) {
+        for (MemoryLocation node :
+            List.of(MemoryLocation.hostNuma(0), MemoryLocation.hostNumaCurrent())) {
+          assertThatThrownBy(() -> buffer.advise(about, node))
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessageContaining("expected: a device or the host, for " + about);
+        }
+      }
+      assertThat(driver.notes()).isEmpty();
     }
   }
 

@@ -319,6 +319,7 @@ class ElasticEdgesTest {
         long kept = pool.totalBytes();
         assertThat(kept).isGreaterThanOrEqualTo(4 * MIB);
         assertThat(pool.fragmentation().graphBytes()).isGreaterThanOrEqualTo(4 * MIB);
+        assertThat(pool.fragmentation().orderedBytes()).isZero();
         assertThat(pool.stats().graphBytes()).isGreaterThanOrEqualTo(4 * MIB);
         assertThat(pool.stats().releasableBytes()).isZero();
         for (int i = 0; i < 3; i++) {

@@ -10,8 +10,11 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.Fragmentation;
+import io.cuvette.MemoryHook;
 import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.Registration;
+import io.cuvette.Scope;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweep;
@@ -124,6 +127,82 @@ class ElasticMemoryPoolTest {
       assertThat(now.freeBytes()).isEqualTo(MIB);
       assertThat(now.heldBytes()).isEqualTo(4 * MIB);
       assertThat(now.ratio()).isEqualTo(0.25);
+    }
+  }
+
+  @CudaTest
+  void poolWithoutMemory_isNotFragmented(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      assertThat(pool.fragmentation()).isEqualTo(new Fragmentation(0, 0, 0, 0, 0, 0));
+      assertThat(pool.fragmentation().ratio()).isZero();
+    }
+  }
+
+  @CudaTest
+  void wholePieces_areMovable_andWhatIsBesideABlockIsBound(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer large = pool.allocate(8 * MIB);
+      try (Buffer _ = pool.allocate(3 * MIB)) {
+        large.close();
+        cuda.device(0).synchronize();
+        assertThat(pool.trim(16 * MIB)).as("nothing is too much").isZero();
+        Fragmentation now = pool.fragmentation();
+        assertThat(now.movableBytes()).isEqualTo(8 * MIB);
+        assertThat(now.boundBytes()).isEqualTo(MIB);
+        assertThat(now.orderedBytes() + now.graphBytes() + now.pendingBytes()).isZero();
+        assertThat(now.freeBytes()).isEqualTo(9 * MIB);
+        assertThat(now.ratio()).isEqualTo(1 / 12.0);
+      }
+    }
+  }
+
+  @CudaTest
+  void peaks_startAnewFromNow(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.allocate(8 * MIB).close();
+      cuda.device(0).synchronize();
+      assertThat(pool.stats().peakUsedBytes()).isEqualTo(8 * MIB);
+      pool.resetPeaks(cuda.device(0));
+      assertThat(pool.stats().peakUsedBytes()).isZero();
+      assertThat(pool.stats().peakHeldBytes()).isEqualTo(8 * MIB);
+    }
+  }
+
+  @CudaTest
+  void hooksAndListeners_areCalled_untilTheyAreClosed(Cuda cuda) throws InterruptedException {
+    List<String> told = new ArrayList<>();
+    MemoryHook hook =
+        new MemoryHook() {
+          @Override
+          public void mallocPreprocess(Block block) {
+            told.add("hook " + block.requestedBytes());
+          }
+        };
+    try (ElasticMemoryPool pool = limited(cuda, 4 * MIB)) {
+      Registration listener =
+          pool.addPressureListener((_, bytes) -> {
+            told.add("listener " + bytes);
+            return 0;
+          });
+      try (Scope _ = pool.useHook(hook)) {
+        Thread.ofPlatform().start(() -> pool.allocate(7).close()).join();
+        pool.allocate(8).close();
+      }
+      pool.allocate(9).close();
+      assertThat(told).containsExactly("hook 8");
+      Registration ofAll = pool.addHook(hook);
+      Thread.ofPlatform().start(() -> pool.allocate(10).close()).join();
+      ofAll.close();
+      try (Buffer _ = pool.allocate(3 * MIB)) {
+        assertThatThrownBy(() -> pool.allocate(3 * MIB))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
+        assertThat(told).startsWith("hook 8", "hook 10").contains("listener " + 3 * MIB);
+        listener.close();
+        int before = told.size();
+        assertThatThrownBy(() -> pool.allocate(3 * MIB))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
+        assertThat(told).hasSize(before);
+      }
     }
   }
 

@@ -7,10 +7,13 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.PinnedAllocator;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
@@ -20,6 +23,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Cuda.close with everything open: all comes back, and nothing can be used any more. */
@@ -147,13 +151,37 @@ class CloseEverythingTest {
             event::isDone,
             event::synchronize,
             () -> device.nullStream().synchronize(),
-            () -> new MemoryPool(cuda));
+            () -> new MemoryPool(cuda),
+            () -> new ElasticMemoryPool(cuda),
+            () -> new PinnedMemoryResource(cuda),
+            () -> device.adopt(0x1000, 1, () -> {}));
     for (ThrowingCallable call : calls) {
       assertThatThrownBy(call)
           .as("call %d", calls.indexOf(call))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
     }
+  }
+
+  @CudaTest(tidy = false)
+  void codeOfTheUser_isNotCalled_onceTheCudaIsClosed(Subject subject) {
+    AtomicInteger called = new AtomicInteger();
+    Cuda cuda = subject.open(options -> options);
+    PinnedAllocator direct = cuda.directPinned();
+    cuda.setPinnedAllocator(bytes -> {
+      called.incrementAndGet();
+      return direct.allocate(bytes);
+    });
+    cuda.allocatePinned(64).close();
+    cuda.close();
+    for (long bytes : new long[] {0, 64}) {
+      assertThatThrownBy(() -> cuda.allocatePinned(bytes))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("Cuda is closed");
+    }
+    assertThatThrownBy(() -> cuda.device(0).adopt(0x1000, 64, called::incrementAndGet))
+        .isInstanceOf(IllegalStateException.class);
+    assertThat(called).hasValue(1);
   }
 
   @CudaTest
