@@ -112,4 +112,24 @@ class FailedImportTest extends OverFakeSharing {
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
     assertThat(descriptors.open()).isEmpty();
   }
+
+  /** As of a buffer whose stream is gone, and that another stream used last. */
+  @Test
+  void mappingThatWaitsAndCannotBeFreedInOrder_isToldByTheEndOfTheCuda() {
+    DeviceMemoryResource resource = mapped();
+    CudaStream gone = device.createStream();
+    CudaStream busy = device.createStream();
+    DeviceBuffer buffer = resource.importBuffer(descriptor(1, 0, 64), gone);
+    buffer.recordUse(busy);
+    CountDownLatch gate = gate(busy);
+    gone.close();
+    buffer.close();
+    assertThat(driver.mappings()).as("it waits").isEqualTo(1);
+    gate.countDown();
+    driver.failing.put("memFreeAsync", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(cuda::close)
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("memFreeAsync");
+    assertThat(driver.mappings()).isZero();
+  }
 }

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
@@ -218,5 +220,40 @@ class KeptOutCopyTest {
       }
     }
     cuda.device(0).synchronize();
+  }
+
+  /** The driver is given none of these by its address alone. */
+  @CudaTest(devices = 2, seeds = 3)
+  void batchesAndBoxes_goThroughTheOwnerToo(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream stream) {
+    CopyBox box = CopyBox.of(10, 7).withSource(3, 20).withTarget(5, 30);
+    byte[] sent = Bytes.random(9, 1000);
+    try (DeviceBuffer memory = pool.allocate(1000);
+        PinnedBuffer host = pinnedOf(cuda.device(1))) {
+      cuda.device(0).synchronize();
+      host.segment().copyFrom(MemorySegment.ofArray(sent).asSlice(0, 1000));
+      CopyBatch.of(
+              List.of(memory.slice(0, 400), memory.slice(400, 600)),
+              List.of(host.slice(0, 400), host.slice(400, 600)))
+          .copy(stream);
+      host.fill((byte) 0, stream);
+      CopyBatch.of(
+              List.of(host.slice(400, 600), host.slice(0, 400)),
+              List.of(memory.slice(400, 600), memory.slice(0, 400)))
+          .copy(stream);
+      stream.synchronize();
+      assertThat(Bytes.of(host.slice(0, 1000))).isEqualTo(sent);
+      for (Buffer[] each : new Buffer[][] {{memory, host}, {host, memory}}) {
+        each[0].fill((byte) 0);
+        each[0].copyFrom(each[1], box, stream);
+        stream.synchronize();
+        byte[] copied = Bytes.of(each[0].slice(0, 1000));
+        for (int i = 0; i < 70; i++) {
+          assertThat(copied[5 + i / 10 * 30 + i % 10]).isEqualTo(sent[3 + i / 10 * 20 + i % 10]);
+        }
+        Bytes.put(each[0].slice(0, 1000), sent);
+      }
+    }
+    cuda.devices().forEach(CudaDevice::synchronize);
   }
 }

@@ -451,4 +451,20 @@ class CudaGraphTest {
         .join();
     assertThat(stream.isCapturing()).isFalse();
   }
+
+  @CudaTest(tidy = false)
+  void graphsThatAreLeftOpen_endWithTheCuda(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    CudaGraph graph = stream.capture(() -> {});
+    CudaGraphExec executable = graph.instantiate();
+    stream.close();
+    long before = driver.count("graphDestroy");
+    cuda.close();
+    assertThat(driver.count("graphDestroy")).isEqualTo(before + 1);
+    assertThat(driver.count("graphExecDestroy")).isEqualTo(1);
+    graph.close();
+    executable.close();
+    assertThat(driver.count("graphDestroy")).isEqualTo(before + 1);
+    assertThat(driver.count("graphExecDestroy")).isEqualTo(1);
+  }
 }

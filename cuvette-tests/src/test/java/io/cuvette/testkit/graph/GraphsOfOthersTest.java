@@ -19,6 +19,9 @@ import io.cuvette.GraphNode;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Kind;
+import java.util.List;
 
 /** A graph is of one device: what is another's is refused, before anything changed. */
 class GraphsOfOthersTest {
@@ -107,6 +110,25 @@ class GraphsOfOthersTest {
           .withMessageEndingWith(" of device 1 (expected: of device 0, whose memory it is)");
       try (Buffer memory = node.buffer(stream)) {
         assertThat(memory.byteSize()).isEqualTo(BYTES);
+      }
+    }
+  }
+
+  /** It is every device's. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void memoryOfTheHost_isForNodesOfEachDevice(Cuda cuda, @NonBlocking CudaStream stream) {
+    for (Kind kind : List.of(Kind.MANAGED, Kind.PINNED)) {
+      try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+          Buffer memory = kind.allocate(cuda.device(1), BYTES);
+          Buffer other = kind.allocate(cuda.device(1), BYTES)) {
+        cuda.device(1).synchronize();
+        GraphNode fill = definition.root().fill(memory, (byte) 3);
+        GraphNode _ = definition.after(fill).copy(other, memory);
+        try (CudaGraphExec executable = definition.graph().instantiate()) {
+          executable.launch(stream);
+          stream.synchronize();
+        }
+        assertThat(Bytes.areAll(other, 3)).as("%s", kind).isTrue();
       }
     }
   }

@@ -2,6 +2,7 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
@@ -15,11 +16,10 @@ import io.cuvette.testkit.ScriptedDriver;
 import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A Cuda that is closed while a thread is inside a call of the driver. */
 @Timeout(60)
@@ -48,10 +48,16 @@ class CloseWaitsTest {
     assertThat(simulated.report().isEmpty()).as("%s", simulated.report()).isTrue();
   }
 
-  /** It would be destroyed under the call. */
+  /** It would be destroyed under the call. What is exposed is asked by an event. */
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void streamThatTheDriverIsAskedAbout_isDestroyedAfterThat(boolean isExposed) throws Exception {
+  @CsvSource({
+    "streamQuery, false, false",
+    "streamSynchronize, false, true",
+    "eventRecord, true, false",
+    "eventSynchronize, true, true"
+  })
+  void streamThatTheDriverIsAskedAbout_isDestroyedAfterThat(
+      String call, boolean isExposed, boolean waits) throws Exception {
     SimulatedDriver simulated = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
     ScriptedDriver script = new ScriptedDriver();
     Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(simulated)));
@@ -59,29 +65,29 @@ class CloseWaitsTest {
     if (isExposed) {
       assertThat(stream.handle()).isNotZero();
     }
-    String call = isExposed ? "eventRecord" : "streamQuery";
-    AtomicBoolean inside = new AtomicBoolean();
-    AtomicBoolean destroyedInside = new AtomicBoolean();
-    script.answer(
-        "streamDestroy",
-        destroy -> {
-          destroyedInside.compareAndSet(false, inside.get());
-          return destroy.proceed();
-        });
-    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory());
+    try (Buffer buffer = cuda.allocate(512, stream);
+        var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory());
         Hold hold = script.hold(call)) {
-      inside.set(true);
-      Future<Boolean> asking = threads.submit(stream::isDone);
+      Future<?> asking =
+          threads.submit(() -> {
+            buffer.fill((byte) 1, stream);
+            if (waits) {
+              stream.synchronize();
+            } else {
+              boolean _ = stream.isDone();
+            }
+          });
       hold.awaitBegun();
+      long before = script.count("streamDestroy");
       Thread closing = Thread.ofPlatform().start(cuda::close);
       boolean waitedForNobody = closing.join(MOMENT);
-      inside.set(false);
+      long destroyed = script.count("streamDestroy");
       hold.release();
       closing.join();
       Object _ = asking.state();
       assertThat(waitedForNobody).isFalse();
+      assertThat(destroyed).isEqualTo(before);
     }
-    assertThat(destroyedInside).isFalse();
     assertThat(simulated.report().isEmpty()).as("%s", simulated.report()).isTrue();
   }
 }
