@@ -107,7 +107,7 @@ class CallbackPatienceTest {
 
   /** Only a query finds it, for the driver does not call back then. */
   @Test
-  void deviceThatFailsLongAfterACallbackWasAdded_failsItAllTheSame() throws Exception {
+  void deviceThatFailsLongAfterACallbackWasAdded_failsIt_andNoneOfAnotherDevice() throws Exception {
     cuda.close();
     CompletableFuture<Integer> asked = new CompletableFuture<>();
     CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
@@ -117,6 +117,9 @@ class CallbackPatienceTest {
     CudaStream breaking = second.createStream(StreamOptions.NON_BLOCKING);
     CompletableFuture<Void> running = stream.addCallback(() -> await(never));
     CompletableFuture<Void> behind = stream.addCallback(() -> {});
+    CudaStream well = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CompletableFuture<Void> runningWell = well.addCallback(() -> await(never));
+    CompletableFuture<Void> behindWell = well.addCallback(() -> {});
     assertThat(asked.get(40, TimeUnit.SECONDS)).as("when all was well").isEqualTo(second.id());
     watched
         .driver()
@@ -128,8 +131,11 @@ class CallbackPatienceTest {
               throw new IllegalStateException("breaks the device");
             });
     assertThatThrownBy(() -> await(behind)).hasCauseInstanceOf(CudaException.class);
+    assertThat(behindWell).isNotDone();
     never.countDown();
     await(running);
+    await(runningWell);
+    await(behindWell);
     assertThatThrownBy(watched::close).isInstanceOf(CudaException.class);
   }
 
@@ -139,7 +145,9 @@ class CallbackPatienceTest {
           @Override
           public MemoryInfo memGetInfo(int device) {
             MemoryInfo info = super.memGetInfo(device);
-            asked.complete(device);
+            if (device == 1) {
+              asked.complete(device);
+            }
             return info;
           }
         };

@@ -194,6 +194,25 @@ class ClosedIsForgottenTest {
     }
   }
 
+  private static WeakReference<Object> closedStream(CudaDevice device) throws Exception {
+    try (CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING)) {
+      for (int i = 0; i < 3; i++) {
+        stream.addCallback(() -> {}).get();
+      }
+      stream.synchronize();
+      return new WeakReference<>(stream.state);
+    }
+  }
+
+  @Test
+  void closedStreamThatHadCallbacks_isNotKeptByItsCuda() throws Exception {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      WeakReference<Object> closed = closedStream(cuda.device(0));
+      cuda.device(0).synchronize();
+      checkForgotten(closed);
+    }
+  }
+
   private static void checkForgotten(WeakReference<Object> closed) {
     for (int i = 0; i < 5 && !closed.refersTo(null); i++) {
       System.gc();

@@ -79,14 +79,34 @@ class CapturedMemoryTest {
   @CudaTest(simulatedOnly = true)
   void plainMemoryTakenInACapture_isKept_untilTheGraphIsGone(
       Subject subject, @NonBlocking CudaStream stream) {
-    int before = subject.simulator().liveAllocations();
-    Buffer[] taken = new Buffer[1];
-    Graph graph =
-        Graph.of(stream, () -> taken[0] = MemoryResource.direct().allocate(BYTES, stream));
-    taken[0].close();
-    assertThat(subject.simulator().liveAllocations()).isEqualTo(before + 1);
-    graph.close();
-    await(subject, before);
+    for (MemoryResource plain : List.of(MemoryResource.direct(), MemoryResource.managed())) {
+      int before = subject.simulator().liveAllocations();
+      Buffer[] taken = new Buffer[1];
+      Graph graph = Graph.of(stream, () -> taken[0] = plain.allocate(BYTES, stream));
+      taken[0].close();
+      assertThat(subject.simulator().liveAllocations()).isEqualTo(before + 1);
+      graph.close();
+      await(subject, before);
+    }
+  }
+
+  /** With objects launches can fail; and one tells of the end of a graph as well as many. */
+  @CudaTest(simulatedOnly = true)
+  void captureOfTheLibrary_needsNoObjectOfTheDriver_andOneOfOthersASingleOne(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    Runnable body =
+        () -> {
+          for (int i = 0; i < 3; i++) {
+            pool.allocate(BYTES, stream).close();
+            MemoryResource.direct().allocate(BYTES, stream).close();
+          }
+        };
+    stream.capture(body::run).close();
+    assertThat(driver.count("userObjectCreate")).isZero();
+    Graph.of(stream, body).close();
+    assertThat(driver.count("userObjectCreate")).isEqualTo(1);
+    assertThat(driver.count("graphRetainUserObject")).isEqualTo(1);
+    Graph.awaitGone(pool, stream);
   }
 
   private static void await(Subject subject, int liveAllocations) {

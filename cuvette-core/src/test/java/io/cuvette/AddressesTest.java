@@ -1,0 +1,80 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.block.Addresses;
+import io.cuvette.internal.session.Device;
+import java.lang.foreign.Arena;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What is known of an address is what the driver says, and nothing if it does not. */
+class AddressesTest {
+  private static final int BYTES = 4096;
+
+  /** What the driver refuses questions about addresses with. */
+  private @Nullable CudaStatus refusal;
+
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(driver ->
+                  DriverProxy.of((method, arguments) -> {
+                    CudaStatus now = refusal;
+                    if (now != null && method.getName().equals("pointerGetAttribute")) {
+                      throw new CudaException(now, "cuPointerGetAttribute", "the test's");
+                    }
+                    return DriverProxy.forward(driver, method, arguments);
+                  })));
+  private final Device device = CudaDevice.coreOf(cuda.device(0));
+  private final CudaStream stream = cuda.device(0).createStream();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private boolean isPageLocked(long address) {
+    return Addresses.isPageLocked(device, address);
+  }
+
+  @Test
+  void memoryOfTheHostThatTheDriverKnows_isPageLocked_andNoOther() {
+    try (Arena arena = Arena.ofConfined();
+        Buffer pinned = cuda.directPinned().allocate(BYTES);
+        Buffer ofDevice = MemoryResource.direct().allocate(BYTES, stream)) {
+      assertThat(isPageLocked(pinned.address())).isTrue();
+      assertThat(isPageLocked(pinned.address() + BYTES - 1)).isTrue();
+      assertThat(isPageLocked(ofDevice.address())).isFalse();
+      assertThat(isPageLocked(arena.allocate(BYTES).address())).isFalse();
+      refusal = CudaStatus.INVALID_VALUE;
+      assertThat(isPageLocked(pinned.address())).isFalse();
+      refusal = CudaStatus.NOT_PERMITTED;
+      assertThatThrownBy(() -> isPageLocked(pinned.address()))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("the test's");
+      refusal = null;
+    }
+  }
+
+  @Test
+  void memoryOfAPool_isNotPlain_unlessTheDriverDoesNotSay() {
+    try (DeviceMemoryResource resource =
+            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+        Buffer ofPool = resource.allocate(BYTES, stream);
+        Buffer plain = MemoryResource.direct().allocate(BYTES, stream)) {
+      assertThat(Addresses.poolOf(device, ofPool.address())).isEqualTo(resource.handle());
+      assertThat(Addresses.isPlain(device, ofPool.address())).isFalse();
+      assertThat(Addresses.poolOf(device, plain.address())).isZero();
+      assertThat(Addresses.isPlain(device, plain.address())).isTrue();
+      refusal = CudaStatus.NOT_PERMITTED;
+      assertThat(Addresses.poolOf(device, ofPool.address())).isZero();
+      refusal = null;
+    }
+  }
+}
