@@ -1,0 +1,151 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.PageHandles;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Test;
+
+/** What an importer of pages says of a call that fails, and when what that left behind ends. */
+class PageFailuresTest extends TwoProcesses {
+  private static final String EXPLAINED = "a descriptor is of no memory of a GPU";
+
+  private final ScriptedDriver script = new ScriptedDriver();
+
+  /** A third process, with a driver that follows the script. */
+  private void scripted(BiConsumer<Cuda, PageHandles> use) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(exporter, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB);
+        PageHandles handles = pool.export(buffer);
+        Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      use.accept(cuda, handles);
+    }
+  }
+
+  private static DeviceBuffer imported(Cuda cuda, PageHandles handles) {
+    return cuda.device(0).importBuffer(handles, cuda.device(0).nullStream());
+  }
+
+  @Test
+  void descriptors_areSuspected_onlyIfTheDriverFindsTheCallInvalid() {
+    scripted((cuda, handles) -> {
+      for (CudaStatus status : List.of(CudaStatus.INVALID_VALUE, CudaStatus.INVALID_HANDLE)) {
+        script.fail("memImportFromShareableHandle", status, 1);
+        assertThatThrownBy(() -> imported(cuda, handles)).hasMessageContaining(EXPLAINED);
+      }
+      for (CudaStatus status : List.of(CudaStatus.OUT_OF_MEMORY, CudaStatus.NOT_PERMITTED)) {
+        script.fail("memImportFromShareableHandle", status, 1);
+        assertThatThrownBy(() -> imported(cuda, handles))
+            .isInstanceOf(CudaException.class)
+            .hasMessageContaining(status.name())
+            .hasMessageNotContaining(EXPLAINED);
+      }
+      imported(cuda, handles).close();
+    });
+  }
+
+  @Test
+  void addressesThatAreRefused_areTheOnlyFailure() {
+    scripted((cuda, handles) -> {
+      script.fail("memAddressReserve", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> imported(cuda, handles))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("memAddressReserve")
+          .hasNoSuppressedExceptions();
+      imported(cuda, handles).close();
+    });
+  }
+
+  /** Its addresses are nobody else's until then. */
+  @Test
+  void pagesThatCannotBeUnmapped_areWithALaterStep() {
+    scripted((cuda, handles) -> {
+      script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+      script.fail("memUnmap", CudaStatus.NOT_PERMITTED, 2);
+      assertThatThrownBy(() -> imported(cuda, handles)).isInstanceOf(CudaException.class);
+      assertThat(script.count("memAddressFree")).isZero();
+      imported(cuda, handles).close();
+      imported(cuda, handles).close();
+      assertThat(script.count("memAddressReserve")).isEqualTo(3);
+      assertThat(script.count("memAddressFree")).isEqualTo(3);
+    });
+  }
+
+  @Test
+  void addressesOfPagesThatCannotBeUnmapped_areGivenBackWithTheCuda() {
+    script.note("memAddressFree");
+    assertThatThrownBy(() ->
+            scripted((cuda, handles) -> {
+              script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+              script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+              assertThatThrownBy(() -> imported(cuda, handles)).isInstanceOf(CudaException.class);
+              assertThat(script.notes()).isEmpty();
+            }))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("memUnmap");
+    assertThat(script.notes()).isNotEmpty();
+  }
+
+  /** They may be another's by now. */
+  @Test
+  void addressesThatMayBeFree_areNotFreedAgain() {
+    script.note("memAddressFree");
+    scripted((cuda, handles) -> {
+      DeviceBuffer buffer = imported(cuda, handles);
+      script.answer(
+          "memAddressFree",
+          call -> {
+            Object _ = call.proceed();
+            throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+          });
+      assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+      script.unscript("memAddressFree");
+      assertThat(cuda.leaksFound()).isZero(); // what failed is tried again
+    });
+    assertThat(script.notes()).hasSize(1);
+  }
+
+  /** Nobody is left who could try again. */
+  @Test
+  void pagesOfACudaThatIsClosed_areGivenBackByTheNext_whateverFails() {
+    SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    CudaDriver driver = script.over(ScriptedDriver.keptOpen(below));
+    script.answer("isSimulated", _ -> false); // else each Cuda is a process of its own
+    script.note("memAddressFree");
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(exporter, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB);
+        PageHandles handles = pool.export(buffer);
+        Cuda other = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver))) {
+      Cuda first = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+      script.unscript("isSimulated");
+      DeviceBuffer _ = imported(first, handles);
+      DeviceBuffer theirs = imported(other, handles);
+      assertThat(script.count("memAddressReserve")).isOne();
+      first.close();
+      theirs.fill((byte) 1);
+      script.answer(
+          "memUnmap",
+          call -> {
+            Object _ = call.proceed();
+            script.unscript("memUnmap");
+            throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+          });
+      assertThatThrownBy(theirs::close).isInstanceOf(CudaException.class);
+      assertThat(script.notes()).hasSize(1);
+    }
+    below.close();
+  }
+}

@@ -1,0 +1,188 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.AtOnce;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Buffers that grow when they end, when their Cuda has, and when two threads change them. */
+@Timeout(60)
+class GrowableEndTest {
+  private static final long MIB = 1L << 20;
+
+  private final AtOnce threads = new AtOnce();
+
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAGraph_isUnmappedAfterTheGraph(Cuda cuda, CudaStream stream) {
+    long free = cuda.device(0).memoryInfo().freeBytes();
+    GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+    buffer.grow(4 * MIB);
+    CudaGraph graph = stream.capture(() -> buffer.fill((byte) 4, stream));
+    CudaGraphExec exec = graph.instantiate();
+    graph.close();
+    buffer.close();
+    assertThat(buffer.isClosed()).isTrue();
+    assertThat(cuda.device(0).memoryInfo().freeBytes()).isLessThanOrEqualTo(free - 4 * MIB);
+    exec.launch(stream);
+    stream.synchronize();
+    exec.close();
+    cuda.device(0).synchronize();
+    cuda.device(0).growable(MIB).close(); // takes back what graphs have left
+    assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free);
+  }
+
+  /** There is nothing in it that could have gone. */
+  @CudaTest
+  void emptyPartBehindTheEnd_canBeUsed(Cuda cuda, CudaStream stream) {
+    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+        Buffer source = cuda.allocate(MIB)) {
+      buffer.grow(8 * MIB);
+      Buffer empty = buffer.slice(6 * MIB, 0);
+      Buffer one = buffer.slice(6 * MIB, 1);
+      buffer.shrink(MIB);
+      assertThatCode(() -> empty.fill((byte) 1, stream)).doesNotThrowAnyException();
+      assertThatCode(() -> empty.copyFrom(source.slice(0, 0), stream)).doesNotThrowAnyException();
+      assertThatCode(() -> empty.recordUse(stream)).doesNotThrowAnyException();
+      assertThatThrownBy(() -> one.fill((byte) 1, stream)).hasMessageContaining("it was shrunk");
+    }
+  }
+
+  @Test
+  void closedCuda_isWhatIsNamed() {
+    GrowableBuffer buffer;
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      buffer = cuda.device(0).growable(MIB);
+    }
+    for (Runnable change : new Runnable[] {() -> buffer.grow(1), () -> buffer.shrink(0)}) {
+      assertThatThrownBy(change::run)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("Cuda");
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void changesOfTwoThreads_areMadeOneAfterTheOther(Cuda cuda, ScriptedDriver script)
+      throws InterruptedException {
+    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+        Hold hold = script.hold("memMap")) {
+      Thread first = threads.start(() -> buffer.grow(8 * MIB));
+      hold.awaitBegun();
+      Thread second = threads.start(() -> buffer.grow(16 * MIB));
+      while (second.getState() == Thread.State.RUNNABLE) {
+        Thread.onSpinWait();
+      }
+      assertThat(second.isAlive()).isTrue();
+      assertThat(buffer.byteSize()).isZero();
+      hold.release();
+      first.join();
+      second.join();
+      threads.assertNoFailures();
+      assertThat(buffer.byteSize()).isEqualTo(16 * MIB);
+      assertThat(buffer.blockBytes()).isEqualTo(16 * MIB);
+      buffer.fill((byte) 1);
+    }
+  }
+
+  /** The addresses of memory that is still mapped are nobody else's. */
+  @Test
+  void addressesOfMemoryThatCannotBeUnmapped_areKeptUntilItIs() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+      buffer.grow(8 * MIB);
+      script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+      assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+      assertThat(script.count("memAddressFree")).isZero();
+      script.unscript("memUnmap");
+      cuda.device(0).growable(MIB).close(); // what failed is tried again
+      assertThat(script.count("memUnmap")).isOne();
+      assertThat(script.count("memAddressFree")).isEqualTo(2);
+    }
+    assertThat(script.count("memAddressFree")).isEqualTo(2);
+  }
+
+  /** It reports what earlier work failed with: only what is still mapped is unmapped again. */
+  @Test
+  void memoryThatMayBeUnmapped_isAskedForFirst() {
+    for (boolean isDone : new boolean[] {true, false}) {
+      ScriptedDriver script = new ScriptedDriver();
+      try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+        GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+        buffer.grow(2 * MIB);
+        buffer.grow(8 * MIB);
+        script.answer(
+            "memUnmap",
+            call -> {
+              Object _ = isDone ? call.proceed() : null;
+              throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+            });
+        assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+        script.unscript("memUnmap");
+        assertThat(cuda.leaksFound()).isZero(); // what failed is tried again
+        assertThat(script.count("memUnmap")).isEqualTo(isDone ? 0 : 2);
+        assertThat(script.count("memAddressFree")).isOne();
+      }
+    }
+  }
+
+  @Test
+  void memoryBehindTheEndThatMayBeUnmapped_isAllThatIsAskedFor() {
+    for (boolean isDone : new boolean[] {true, false}) {
+      ScriptedDriver script = new ScriptedDriver();
+      try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+          GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
+        buffer.grow(2 * MIB);
+        buffer.grow(8 * MIB);
+        script.answer(
+            "memUnmap",
+            call -> {
+              Object _ = isDone ? call.proceed() : null;
+              throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+            });
+        assertThatThrownBy(() -> buffer.shrink(2 * MIB)).isInstanceOf(CudaException.class);
+        script.unscript("memUnmap");
+        buffer.shrink(2 * MIB);
+        assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
+        assertThat(script.count("memUnmap")).isEqualTo(isDone ? 0 : 1);
+        buffer.fill((byte) 1);
+        buffer.grow(8 * MIB);
+        buffer.fill((byte) 2);
+      }
+    }
+  }
+
+  /** It reports what earlier work failed with: the addresses may be another's by now. */
+  @Test
+  void addressesThatMayBeFree_areNotFreedAgain() {
+    ScriptedDriver script = new ScriptedDriver();
+    script.note("memAddressFree");
+    Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+    GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+    buffer.grow(8 * MIB);
+    script.answer(
+        "memAddressFree",
+        call -> {
+          Object _ = call.proceed();
+          throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+        });
+    assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+    script.unscript("memAddressFree");
+    cuda.close();
+    assertThat(script.notes()).hasSize(1);
+  }
+}
