@@ -28,6 +28,9 @@ class ShutdownGateTest {
     gate.leave();
     assertThat(gate.tryEnterAgain()).isTrue();
     gate.leave();
+    assertThat(elsewhere(gate::tryEnter)).isFalse();
+    assertThat(elsewhere(gate::tryEnterAgain)).as("nobody was counted").isFalse();
+    gate.shut();
     gate.close();
     assertThat(gate.tryEnter()).isFalse();
     assertThat(gate.tryEnterAgain()).isFalse();

@@ -144,6 +144,16 @@ class IdleMemoryTest {
     assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
+  /** That ends with its thread, which asks nobody. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAThreadsOwnStream_isNotKept(
+      Cuda cuda, ScriptedDriver driver, DeviceMemoryResource resource) {
+    Buffer buffer = resource.allocate(4096, cuda.device(0).perThreadStream());
+    driver.note("memFreeAsync");
+    buffer.close();
+    assertThat(driver.notes()).containsExactly("memFreeAsync");
+  }
+
   @CudaTest
   void idleMemory_isNotInTheWayOfALimit(Cuda cuda) {
     CudaDriver driver = cuda.driver();

@@ -1,0 +1,65 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.ordered.FreeingStreams;
+import io.cuvette.internal.session.Session;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Which streams a pool's end comes after: those with a free in them, as long as that takes. */
+@Timeout(60)
+class FreeingStreamsTest extends OrderingFixture {
+  private static final int MANY = 40;
+
+  private final FreeingStreams frees = new FreeingStreams();
+  private final Session session = cuda.session();
+
+  @Test
+  void streamThatFrees_isWaitedFor_eachTimeAnew() {
+    assertThat(frees.areDone(session)).isTrue();
+    for (int i = 0; i < 3; i++) {
+      busy.begin(home);
+      frees.add(home.state);
+      frees.add(home.state);
+      assertThat(frees.areDone(session)).as("free %d", i).isFalse();
+      assertThat(frees.areDone(session)).as("free %d", i).isFalse();
+      busy.finish(home);
+      assertThat(frees.areDone(session)).isTrue();
+    }
+  }
+
+  @Test
+  void eachOfManyStreams_isWaitedFor() {
+    List<CudaStream> many = new ArrayList<>();
+    for (int i = 0; i < MANY; i++) {
+      many.add(stream());
+      busy.begin(many.getLast());
+      frees.add(many.getLast().state);
+    }
+    FreeingStreams all = new FreeingStreams();
+    all.addAll(frees);
+    for (CudaStream each : many.reversed()) {
+      assertThat(frees.areDone(session)).isFalse();
+      assertThat(all.areDone(session)).isFalse();
+      busy.finish(each);
+    }
+    assertThat(frees.areDone(session)).isTrue();
+    assertThat(all.areDone(session)).isTrue();
+  }
+
+  /** It has waited for all of them, and cannot be asked any more. */
+  @Test
+  void streamsOfAnotherCudaThatIsClosed_areDone() {
+    try (Cuda other = Cuda.open(CudaOptions.simulated())) {
+      frees.add(other.device(0).createStream().state);
+      frees.add(other.device(0).nullStream().state);
+      frees.add(other.device(0).legacyStream().state);
+      frees.add(other.device(0).perThreadStream().state);
+      other.close();
+      assertThat(frees.areDone(session)).isTrue();
+    }
+  }
+}
