@@ -83,6 +83,28 @@ class ClosedIsForgottenTest {
     }
   }
 
+  private static WeakReference<Object> streamOfAThread(CudaDevice device)
+      throws InterruptedException {
+    List<WeakReference<Object>> made = new ArrayList<>();
+    Runnable asks =
+        () -> made.add(new WeakReference<>(device.perThreadStream().core().state.ending()));
+    Thread.ofPlatform().start(asks).join();
+    return made.getFirst();
+  }
+
+  /** Threads come and go. */
+  @Test
+  void streamsOfThreadsThatAreGone_areNotKeptByTheirCuda() throws InterruptedException {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      WeakReference<Object> first = streamOfAThread(cuda.device(0));
+      for (int i = 0; i < 200 && !first.refersTo(null); i++) {
+        System.gc();
+        assertThat(streamOfAThread(cuda.device(0))).isNotNull();
+      }
+      checkForgotten(first);
+    }
+  }
+
   /** What has the memory of a stream in a capture. */
   private static WeakReference<Object> capturedIn(CudaStream stream, MemoryPool pool) {
     List<WeakReference<Object>> found = new ArrayList<>();

@@ -9,6 +9,7 @@ import io.cuvette.EngineMemory;
 import io.cuvette.StreamOptions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Test;
 class UsedMemoryTest {
   private static final int MANY = 200;
   private static final int FEW = 40;
+  private static final int ROUNDS = 500;
 
   private final Cuda cuda = Cuda.open(CudaOptions.simulated());
   private final CudaStream home = stream();
@@ -64,5 +66,50 @@ class UsedMemoryTest {
     }
     block.use(of(two));
     assertThat(users()).contains(of(one), of(two));
+  }
+
+  /** Nobody could say later whether their work is done. */
+  @Test
+  void usesInStreamsWithoutAClock_areNotNumbered() {
+    DriverStream without = of(cuda.device(0).nullStream());
+    assertThat(without.clock.isRunning()).isFalse();
+    assertThat(of(home).clock.isRunning()).isTrue();
+    assertThat(block.numberUses(of(one))).isTrue();
+    assertThat(users()).as("its own stream counts too").containsExactly(of(home));
+    assertThat(new BareMemory(without).numberUses(without)).isTrue();
+    BareMemory ofNone = new BareMemory(without);
+    assertThat(ofNone.numberUses(of(one))).isFalse();
+    assertThat(ofNone.uses()).isNull();
+    BareMemory used = new BareMemory(of(home));
+    used.use(without);
+    assertThat(used.numberUses(of(one))).isFalse();
+    assertThat(used.useOf(of(home))).as("nothing is changed").isNull();
+  }
+
+  @Test
+  void streamsOfThreadsThatUseItAtOnce_areAllRemembered() throws InterruptedException {
+    List<DriverStream> streams = List.of(of(one), of(two));
+    for (int round = 0; round < ROUNDS; round++) {
+      BareMemory shared = new BareMemory(of(home));
+      AtomicInteger ready = new AtomicInteger();
+      List<Thread> threads = new ArrayList<>();
+      for (DriverStream each : streams) {
+        threads.add(
+            Thread.ofPlatform()
+                .start(() -> {
+                  ready.incrementAndGet();
+                  while (ready.get() < streams.size()) {
+                    Thread.onSpinWait();
+                  }
+                  shared.use(each);
+                }));
+      }
+      for (Thread each : threads) {
+        each.join();
+      }
+      for (DriverStream each : streams) {
+        assertThat(shared.useOf(each)).as("round %d", round).isNotNull();
+      }
+    }
   }
 }
