@@ -3,9 +3,15 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.data.Percentage.withPercentage;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.VirtualCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,6 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Events: flags, states, and the simulated time between them. */
 class EventsTest {
   private static final long GIB = 1L << 30;
+  private static final long MIB = 1L << 20;
   private static final double GIB_BYTES = GIB;
 
   private final SimulatedDriver driver =
@@ -232,5 +239,62 @@ class EventsTest {
     long address = driver.memory().memAlloc(0, 1 << 20);
     driver.memory().memFree(0, address);
     assertThat((double) driver.simulatedNanos(0) - before).isCloseTo(56_690, withPercentage(1));
+  }
+
+  private double nanos(Runnable work) {
+    return 1e9 / gigabytesPerSecond(1e9, work);
+  }
+
+  /** Less is copied at once from memory that lies in pieces. */
+  @Test
+  void memoryMappedInPieces_isCopiedSlowerThanPlainMemory() {
+    long bytes = 64L << 20;
+    long plain = driver.memory().memAlloc(0, bytes);
+    for (long piece : new long[] {2L << 20, 32L << 20}) {
+      long range = mapped(bytes, piece);
+      double bandwidth = 2129 / (1 + 0.84 * (1 << 20) / piece);
+      for (long source : new long[] {plain, range}) {
+        long target = source == plain ? range : plain;
+        assertThat(nanos(() -> driver.transfers().memcpyAsync(0, target, source, bytes, 0)))
+            .isCloseTo(1500 + bytes / bandwidth, withPercentage(6));
+      }
+    }
+    MemorySegment host = driver.memory().memHostAlloc(0, MIB, 0);
+    long range = mapped(2L << 20, 2L << 20);
+    assertThat(nanos(() -> driver.transfers().memcpyAsync(0, range, host.address(), MIB, 0)))
+        .isCloseTo(1500 + MIB / 55.3, withPercentage(10));
+  }
+
+  private long mapped(long bytes, long piece) {
+    VirtualCalls calls = driver.virtual();
+    long range = calls.memAddressReserve(bytes + (2L << 20), 0, 0); // with a gap behind it
+    for (long at = 0; at < bytes; at += piece) {
+      long handle = calls.memCreate(piece, AllocationProperties.ofDevice(0, MemHandleType.NONE));
+      calls.memMap(range + at, piece, 0, handle);
+      calls.memRelease(handle);
+    }
+    calls.memSetAccess(range, bytes, 1, new int[] {0}, 3);
+    return range;
+  }
+
+  @Test
+  void prefetch_takesTheTimeOfTheBus() {
+    long bytes = 8 * MIB;
+    long managed = driver.memory().memAllocManaged(0, bytes, 1).address();
+    assertThat(nanos(() -> driver.memory().memPrefetchAsync(0, managed, bytes, 1, 0, 0)))
+        .isCloseTo(1500 + bytes / 55.3, withPercentage(5));
+  }
+
+  @Test
+  void kernel_takesTimeForItsBlocks() {
+    SimulatedKernel kernel = SimulatedKernel.of("takesTime", _ -> {});
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+      long found = driver.kernels().libraryGetKernel(library, "takesTime");
+      LaunchShape shape = new LaunchShape(4000, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+      LaunchParameters none = new LaunchParameters(MemorySegment.NULL, List.of());
+      assertThat(nanos(() -> driver.kernels().launchKernel(0, 0, found, shape, none)))
+          .isBetween(3499.0, 7000.0);
+    }
   }
 }

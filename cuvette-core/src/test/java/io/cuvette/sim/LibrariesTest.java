@@ -12,6 +12,9 @@ import io.cuvette.instrument.SanitizerReport;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -87,12 +90,15 @@ class LibrariesTest {
   @Test
   void ptxThatIsNewerThanTheDriver_isRefused() {
     String[][] newest = {
+      {"11080", "7.8", "7.9"},
+      {"12040", "8.4", "8.5"},
       {"12000", "8.0", "8.1"},
       {"12050", "8.5", "8.6"},
       {"12060", "8.5", "8.6"},
       {"12090", "8.8", "8.9"},
       {"13000", "9.0", "9.1"},
-      {"13010", "9.1", "10.0"}
+      {"13010", "9.1", "10.0"},
+      {"13060", "9.6", "9.7"}
     };
     for (String[] each : newest) {
       try (SimulatedDriver old =
@@ -163,5 +169,45 @@ class LibrariesTest {
         .hasMessageContaining("count: 0 (expected: >= 1)");
     assertThat(driver.kernels().libraryEnumerateKernels(library, 1)).doesNotContain(0);
     assertThat(driver.kernels().libraryEnumerateKernels(library, 3)).endsWith(0);
+  }
+
+  /** Code is loaded when it is first asked about, and a device loads it when it is idle. */
+  @Test
+  void firstQuestionAboutParameters_waitsForTheDevice_andNoOther() {
+    long library = driver.kernels().libraryLoadData(ptx(".entry a(.param .u32 n){} .entry b(){}"));
+    assertThat(driver.liveLibraries()).isEqualTo(1);
+    long kernel = driver.kernels().libraryGetKernel(library, "a");
+    AtomicBoolean ran = new AtomicBoolean();
+    CountDownLatch goOn = SimTestBase.hold(driver, 0, 0);
+    driver.streams().launchHostFunc(0, 0, () -> ran.set(true));
+    Thread _ =
+        Thread.ofVirtual()
+            .start(() -> {
+              LockSupport.parkNanos(20_000_000);
+              goOn.countDown();
+            });
+    assertThat(driver.kernels().kernelGetParamInfo(kernel, 0)).isEqualTo(new KernelParameter(0, 4));
+    assertThat(ran).as("what was queued before").isTrue();
+    CountDownLatch again = SimTestBase.hold(driver, 0, 0);
+    driver.streams().launchHostFunc(0, 0, () -> ran.set(false));
+    assertThat(driver.kernels().kernelGetParamInfo(kernel, 0).size()).isEqualTo(4);
+    assertThat(ran).as("nothing is waited for").isTrue();
+    again.countDown();
+    driver.streams().streamSynchronize(0, 0);
+  }
+
+  @Test
+  void librariesThatAreLoaded_areCounted_andNamed() {
+    long first = driver.kernels().libraryLoadData(ptx(".entry a(){}"));
+    long second = driver.kernels().libraryLoadData(ptx(".entry a(){}"));
+    assertThat(second).isNotEqualTo(first);
+    assertThat(driver.liveLibraries()).isEqualTo(2);
+    driver.kernels().libraryUnload(first);
+    assertThat(driver.liveLibraries()).isEqualTo(1);
+    assertThat(driver.kernels().libraryGetKernelCount(second)).isEqualTo(1);
+    driver.kernels().libraryUnload(second);
+    assertThat(driver.liveLibraries()).isZero();
+    assertThatThrownBy(() -> driver.kernels().libraryUnload(second))
+        .isInstanceOf(CudaException.class);
   }
 }
