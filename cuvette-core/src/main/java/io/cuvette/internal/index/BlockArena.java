@@ -324,11 +324,7 @@ public final class BlockArena {
   }
 
   public long largestFreeBytes() {
-    long largest = index.largest();
-    if (pending != BlockTable.NOTHING) {
-      largest = Math.max(largest, blocks.units(pending));
-    }
-    return largest << UNIT_SHIFT;
+    return Math.max(index.largest(), blocks.units(pending)) << UNIT_SHIFT;
   }
 
   /** The smallest free block of at least {@code minBytes}, or {@link #NONE}. */
@@ -338,8 +334,7 @@ public final class BlockArena {
 
   /** Size of the smallest free block of at least {@code minBytes}; 0 if there is none. */
   public long bestFitBytes(long minBytes) {
-    int best = bestFit(minBytes);
-    return best == NONE ? 0 : bytes(best);
+    return bytes(bestFit(minBytes));
   }
 
   public int freeBlocks() {

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.lang.reflect.Field;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** Records that the other tests of the arena rely on being found where they are wrong. */
@@ -13,6 +11,7 @@ class ArenaCheckTest {
   private static final long ADDRESS = 0x10000;
   private static final long UNITS = 8;
   private static final int CHUNK = 3;
+  private static final long UNIT = BlockArena.UNIT_BYTES;
   private static final int SHIFT = Long.numberOfTrailingZeros(BlockArena.UNIT_BYTES);
 
   /** A block in use, and a free one behind it. */
@@ -21,17 +20,28 @@ class ArenaCheckTest {
   /** The same in records of their own. */
   private final BlockTable blocks = new BlockTable();
 
+  private final int used;
   private final int free;
 
   ArenaCheckTest() {
-    int _ = arena.add(ADDRESS, UNITS * BlockArena.UNIT_BYTES, CHUNK);
-    int _ = arena.take(BlockArena.UNIT_BYTES);
-    int used = blocks.create(ADDRESS, UNITS, ADDRESS, CHUNK);
+    int _ = arena.add(ADDRESS, UNITS * UNIT, CHUNK);
+    int _ = arena.take(UNIT);
+    used = blocks.create(ADDRESS, UNITS, ADDRESS, CHUNK);
     free = blocks.cut(used, 1, SHIFT);
   }
 
+  private static void check(BlockArena arena, BlockTable blocks, int pending) {
+    new ArenaCheck(arena, blocks, new SizeIndex(blocks, DenseSizes.LIMIT_UNITS), pending).run();
+  }
+
   private void check() {
-    new ArenaCheck(arena, blocks, new SizeIndex(blocks, DenseSizes.LIMIT_UNITS), free).run();
+    check(arena, blocks, free);
+  }
+
+  private void checkNames(String what) {
+    assertThatThrownBy(this::check)
+        .isInstanceOf(AssertionError.class)
+        .hasMessageStartingWith(what + ": ");
   }
 
   @Test
@@ -41,62 +51,89 @@ class ArenaCheckTest {
 
   @Test
   void blockOfAnotherBaseThanTheOneBefore_isNamed() {
-    blocks.base(free, ADDRESS + BlockArena.UNIT_BYTES);
-    assertThatThrownBy(this::check)
-        .isInstanceOf(AssertionError.class)
-        .hasMessageContaining("base after block");
+    blocks.base(free, ADDRESS + UNIT);
+    checkNames("base after block");
   }
 
   @Test
-  void trieThatDoesNotAgreeWithItself_isNamed() throws ReflectiveOperationException {
-    assertTrieIsWrong("root of height", trie -> trie.roots[2] = BlockTable.NONE);
-    assertTrieIsWrong("height of root", trie -> trie.parents[trie.roots[2]] = ~1);
-    assertTrieIsWrong("parts of height", trie -> trie.bitmaps[trie.roots[2] << 1] = 0);
-    assertTrieIsWrong("whole of height", trie -> trie.bitmaps[(trie.roots[2] << 1) + 1] = 1);
-    assertTrieIsWrong("parent of node", trie -> trie.parents[trie.parents[trie.leaf] >> 6] = 0);
-    assertTrieIsWrong("parts of node", trie -> trie.bitmaps[trie.leaf << 1] = 0);
-    assertTrieIsWrong("whole of node", trie -> trie.bitmaps[(trie.leaf << 1) + 1] = 1);
-    assertTrieIsWrong("leaf of block", trie -> trie.table.leaf(trie.block, trie.leaf + 1));
-    assertTrieIsWrong("before block", trie -> trie.table.before(trie.block, trie.block));
+  void bytesOfAChunkThatIsNotRecorded_areNamed() {
+    int _ = arena.adopt(ADDRESS << 1, 5 * UNIT, CHUNK + 1);
+    checkNames("usedBytes");
   }
 
-  private static void assertTrieIsWrong(String what, Consumer<Trie> change)
-      throws ReflectiveOperationException {
-    Trie trie = new Trie();
-    assertThat(trie.index.checkAndCount()).isOne();
-    change.accept(trie);
-    assertThatThrownBy(trie.index::checkAndCount)
-        .isInstanceOf(AssertionError.class)
-        .hasMessageStartingWith(what + ":");
+  @Test
+  void freeBytesOfAChunkThatIsNotRecorded_areNamed() {
+    int _ = arena.add(ADDRESS << 1, 5 * UNIT, CHUNK + 1);
+    checkNames("freeBytes");
   }
 
-  /** One part of a chunk that is too large for the sizes that are addressed directly. */
-  private static final class Trie {
-    private static final long LARGE = 3 * 4096 + 2 * 64 + 1; // height 2
+  @Test
+  void blockThatEndsBeforeTheNext_isNamed() {
+    BlockArena gap = new BlockArena();
+    int whole = gap.adopt(ADDRESS, UNITS * UNIT, CHUNK);
+    assertThat(gap.cut(whole, 2 * UNIT)).isEqualTo(free);
+    int _ = gap.cut(whole, UNIT); // lies between them
+    assertThatThrownBy(() -> check(gap, blocks, free))
+        .hasMessageStartingWith("address after block: ");
+  }
 
-    final BlockTable table = new BlockTable();
-    final SizeIndex index = new SizeIndex(table, DenseSizes.LIMIT_UNITS);
-    final int block = table.create(0, LARGE + 1, 0, 0);
-    final int[] roots;
-    final int[] parents;
-    final long[] bitmaps;
-    final int leaf;
+  @Test
+  void recycledBlockBehindAnother_isNamed() {
+    blocks.recycle(free);
+    checkNames("next of block");
+  }
 
-    Trie() throws ReflectiveOperationException {
-      int _ = table.cut(block, LARGE, SHIFT);
-      index.reserve(LARGE, 1);
-      index.insert(block);
-      Object sparse = of(index, "sparse");
-      roots = (int[]) of(sparse, "roots");
-      parents = (int[]) of(sparse, "parents");
-      bitmaps = (long[]) of(sparse, "bitmaps");
-      leaf = table.leaf(block);
-    }
+  @Test
+  void nextBlockThatKnowsNothingOfTheOneBefore_isNamed() {
+    blocks.recycle(free);
+    int again = blocks.create(ADDRESS + UNIT, UNITS - 1, ADDRESS, CHUNK);
+    assertThat(again).isEqualTo(free);
+    checkNames("prev of next of block");
+  }
 
-    private static Object of(Object owner, String name) throws ReflectiveOperationException {
-      Field field = owner.getClass().getDeclaredField(name);
-      field.setAccessible(true);
-      return field.get(owner);
-    }
+  /** Found at the one behind it, which has a lower number. */
+  @Test
+  void blockThatKnowsNothingOfTheNext_isNamed() {
+    BlockArena other = new BlockArena();
+    BlockTable records = new BlockTable();
+    int first = other.add(ADDRESS << 1, UNIT, 0);
+    int _ = other.add(ADDRESS, UNITS * UNIT, CHUNK);
+    int _ = other.remove(first);
+    assertThat(records.create(ADDRESS << 1, 1, ADDRESS << 1, 0)).isEqualTo(first);
+    int head = records.create(ADDRESS, UNITS, ADDRESS, CHUNK);
+    records.recycle(first);
+    assertThat(other.take(UNIT)).isEqualTo(head);
+    int tail = records.cut(head, 1, SHIFT);
+    assertThat(tail).isLessThan(head);
+    assertThatCode(() -> check(other, records, tail)).doesNotThrowAnyException();
+    records.recycle(head);
+    assertThatThrownBy(() -> check(other, records, tail)).hasMessageStartingWith("prev of block: ");
+  }
+
+  @Test
+  void freeBlocksBesideEachOther_areNamed() {
+    BlockArena apart = new BlockArena();
+    int _ = apart.add(ADDRESS, UNIT, CHUNK);
+    int _ = apart.add(ADDRESS + UNIT, (UNITS - 1) * UNIT, CHUNK);
+    assertThatThrownBy(() -> check(apart, blocks, free))
+        .hasMessageStartingWith("free neighbour of block: ");
+  }
+
+  @Test
+  void listOfBlocks_isOfThoseThatBelongThere() {
+    int other = blocks.create(ADDRESS << 1, 1, ADDRESS << 1, CHUNK + 1);
+    int whole = blocks.create(ADDRESS << 2, 1, ADDRESS << 2, CHUNK + 2);
+    blocks.first(other, whole);
+    blocks.first(whole, BlockTable.NOTHING);
+    assertThatThrownBy(() -> blocks.checkAndCountList(other, true, 1))
+        .hasMessageStartingWith("before block: ");
+    blocks.before(whole, other);
+    assertThat(blocks.checkAndCountList(other, true, 1)).isEqualTo(2);
+    assertThatThrownBy(() -> blocks.checkAndCountList(other, true, 2))
+        .hasMessageStartingWith("units of block: ");
+    assertThatThrownBy(() -> blocks.checkAndCountList(other, false, 1))
+        .hasMessageStartingWith("kind of block: ");
+    assertThatThrownBy(() -> blocks.checkAndCountList(used, false, 1))
+        .hasMessageStartingWith("state of listed block: ");
   }
 }
