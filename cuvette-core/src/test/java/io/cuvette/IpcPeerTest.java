@@ -200,7 +200,7 @@ class IpcPeerTest {
     assertThat(directory.toFile().list()).containsExactly("socket");
   }
 
-  private static void leaveSocket(Path path) throws IOException {
+  static void leaveSocket(Path path) throws IOException {
     try (var socket = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       socket.bind(UnixDomainSocketAddress.of(path));
     }

@@ -11,10 +11,15 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.ScriptedDriver;
+import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Events from one process to another. */
 class EventSharingTest extends TwoProcesses {
@@ -39,6 +44,26 @@ class EventSharingTest extends TwoProcesses {
               .hasMessageContaining("timing");
         }
       }
+    }
+  }
+
+  /** By the methods for each kind of descriptor, in the order of sending. */
+  @Test
+  void descriptorsOfEventsAndBuffers_arriveOverAChannel(@TempDir Path folder) {
+    Duration patience = Duration.ofSeconds(40);
+    try (IpcListener listener = IpcListener.open(folder.resolve("socket"));
+        IpcChannel sender = IpcChannel.connect(listener.path(), patience);
+        IpcChannel receiver = listener.accept(patience);
+        CudaEvent event = here().createEvent(SHARED);
+        DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(4096)) {
+      sender.send(event.descriptor());
+      sender.send(buffer.descriptor());
+      sender.send(buffer.slice(8, 16).descriptor());
+      assertThat(receiver.receiveEventDescriptor(patience)).isEqualTo(event.descriptor());
+      assertThat(receiver.receiveBufferDescriptor(patience)).isEqualTo(buffer.descriptor());
+      assertThat(receiver.receiveBufferDescriptor(patience))
+          .isEqualTo(buffer.slice(8, 16).descriptor());
     }
   }
 

@@ -11,6 +11,7 @@ import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.PeerCommand;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,6 +21,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -283,6 +285,35 @@ class IpcListenerTest {
         assertThat(client.isClosed()).isFalse();
         assertThat(server.isClosed()).isFalse();
       }
+    }
+  }
+
+  /** The socket of a process that ended is no listener yet, and one may come. */
+  @Test
+  void connect_waitsAlsoWhereASocketWasLeft() throws Exception {
+    calls.close(calls.listen(path.toString()));
+    assertThatThrownBy(() -> IpcChannel.connect(path, Duration.ZERO))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasCauseInstanceOf(ConnectException.class);
+    CompletableFuture<IpcChannel> connected = new CompletableFuture<>();
+    Thread connecting =
+        Thread.ofPlatform()
+            .start(() -> {
+              try {
+                connected.complete(IpcChannel.connect(path, LONG));
+              } catch (RuntimeException e) {
+                connected.completeExceptionally(e);
+              }
+            });
+    while (connecting.getState() != Thread.State.TIMED_WAITING && !connected.isDone()) {
+      Thread.onSpinWait(); // until it has tried once
+    }
+    assertThat(connected).isNotDone();
+    try (IpcListener listener = IpcListener.open(path);
+        IpcChannel server = listener.accept(LONG);
+        IpcChannel client = connected.get(40, TimeUnit.SECONDS)) {
+      client.send(new byte[] {7});
+      assertThat(server.receiveMessage(LONG).bytes()).containsExactly(7);
     }
   }
 

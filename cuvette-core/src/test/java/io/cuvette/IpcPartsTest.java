@@ -1,0 +1,240 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.internal.channel.PoolHandle;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Messages that come and go in parts, and what a listener meets, as the system may have it. */
+class IpcPartsTest {
+  private static final int HEADER_BYTES = 12;
+
+  private final Parts descriptors = new Parts();
+
+  /** A socket that gives bytes in the given parts and takes what a script says. */
+  private static final class Parts extends FakeDescriptors {
+    private final List<byte[]> coming = new ArrayList<>();
+    private final List<String> asked = new ArrayList<>();
+    private final List<Integer> taken = new ArrayList<>();
+    private final List<String> sent = new ArrayList<>();
+    private Supplier<Integer> listening = () -> memoryFile("listener", 0);
+    private boolean connects;
+
+    @Override
+    public Received receive(int socket, int maxBytes, Duration timeout) {
+      asked.add(maxBytes + (timeout.isZero() ? " at once" : " in time"));
+      if (coming.isEmpty()) {
+        throw new UncheckedIOException(new EOFException("no more parts"));
+      }
+      byte[] next = coming.removeFirst();
+      if (next.length == 0) {
+        throw new UncheckedIOException(new SocketTimeoutException("nothing yet"));
+      }
+      int bytes = Math.min(maxBytes, next.length);
+      if (bytes < next.length) {
+        coming.addFirst(Arrays.copyOfRange(next, bytes, next.length));
+      }
+      return new Received(Arrays.copyOf(next, bytes), new int[0]);
+    }
+
+    @Override
+    public void send(int socket, byte[] bytes, int[] descriptors, Duration timeout) {
+      sent.add("%d bytes, %d descriptors".formatted(bytes.length, descriptors.length));
+      if (!taken.isEmpty()) {
+        var timedOut = new SocketTimeoutException("not all");
+        timedOut.bytesTransferred = taken.removeFirst();
+        throw new UncheckedIOException(timedOut);
+      }
+    }
+
+    @Override
+    public int listen(String path) {
+      return listening.get();
+    }
+
+    @Override
+    public int connect(String path, Duration timeout) {
+      return connects ? memoryFile("connected", 0) : super.connect(path, timeout);
+    }
+  }
+
+  private IpcChannel channel() {
+    return IpcChannel.of(descriptors, descriptors.memoryFile("socket", 0), "for a test");
+  }
+
+  private static byte[] message(byte... content) {
+    return ByteBuffer.allocate(HEADER_BYTES + content.length)
+        .putInt(0x43564950)
+        .put((byte) 1)
+        .put((byte) 1)
+        .putShort((short) 0)
+        .putInt(content.length)
+        .put(content)
+        .array();
+  }
+
+  /** Also the rest of one that was begun in the last moment is waited for. */
+  @Test
+  void messageInParts_isReadToItsEndAndNoFurther() {
+    byte[] first = message((byte) 1, (byte) 2, (byte) 3);
+    for (int cut = 1; cut < first.length; cut++) {
+      descriptors.coming.add(Arrays.copyOf(first, cut));
+      descriptors.coming.add(new byte[0]);
+      byte[] rest = Arrays.copyOfRange(first, cut, first.length);
+      byte[] both = Arrays.copyOf(rest, rest.length + HEADER_BYTES + 1);
+      System.arraycopy(message((byte) 4), 0, both, rest.length, HEADER_BYTES + 1);
+      descriptors.coming.add(both); // the next message comes with the end of the first
+      try (IpcChannel channel = channel()) {
+        descriptors.asked.clear();
+        assertThat(channel.receiveMessage(Duration.ZERO).bytes()).containsExactly(1, 2, 3);
+        assertThat(descriptors.asked).first().isEqualTo("12 at once");
+        assertThat(descriptors.asked.subList(1, descriptors.asked.size()))
+            .as("cut at %d", cut)
+            .allMatch(asked -> asked.endsWith("in time"));
+        assertThat(channel.receiveMessage(Duration.ZERO).bytes()).containsExactly(4);
+      }
+    }
+    assertThat(descriptors.coming).isEmpty();
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  @Test
+  void descriptors_areSentOnce_withTheFirstByteThatIsTaken() {
+    try (IpcChannel channel = channel();
+        AllocationHandle handle =
+            new AllocationHandle(
+                new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), null))) {
+      descriptors.taken.addAll(List.of(0, 5, 0, 3));
+      channel.send(new byte[100], handle);
+      int all = HEADER_BYTES + 17 + 100;
+      assertThat(descriptors.sent)
+          .containsExactly(
+              all + " bytes, 1 descriptors",
+              all + " bytes, 1 descriptors",
+              all - 5 + " bytes, 0 descriptors",
+              all - 5 + " bytes, 0 descriptors",
+              all - 8 + " bytes, 0 descriptors");
+      assertThat(channel.isClosed()).isFalse();
+    }
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  @Test
+  void negativePatience_isRefused_byEachThatWaits(@TempDir Path directory) throws IOException {
+    Duration negative = Duration.ofMillis(-1500);
+    descriptors.user = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.peerUser = descriptors.user;
+    try (IpcChannel channel = channel();
+        IpcListener listener = IpcListener.open(descriptors, directory.resolve("socket"))) {
+      for (Consumer<Duration> wait :
+          List.<Consumer<Duration>>of(
+              channel::receiveMessage,
+              channel::receiveAllocationHandle,
+              channel::receiveBufferDescriptor,
+              channel::receivePageHandles,
+              channel::receiveEventDescriptor,
+              listener::accept)) {
+        assertThatThrownBy(() -> wait.accept(negative))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessage("timeout: PT-1.5S (expected: >= 0)");
+      }
+      assertThat(channel.isClosed()).isFalse();
+    }
+    assertThat(descriptors.asked).isEmpty();
+  }
+
+  @Test
+  void channel_saysWhichItIs_andThatItIsClosed() {
+    IpcChannel channel = channel();
+    assertThat(channel).hasToString("IpcChannel[channel for a test]");
+    channel.close();
+    assertThat(channel).hasToString("IpcChannel[channel for a test] (closed)");
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(
+            () -> channel.send(new byte[1]), () -> channel.receiveMessage(Duration.ZERO))) {
+      assertThatThrownBy(use)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("channel for a test is closed");
+    }
+    assertThat(descriptors.asked).isEmpty();
+    assertThat(descriptors.sent).isEmpty();
+  }
+
+  /** Root's directories are as good as the own ones. */
+  @Test
+  void directoryOfRootOrOfThisUser_isTaken(@TempDir Path directory) throws IOException {
+    int owner = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.user = owner == 0 ? 4711 : owner;
+    IpcListener.open(descriptors, directory.resolve("socket")).close();
+    if (owner == 0) {
+      Files.setAttribute(directory, "unix:uid", descriptors.user);
+      IpcListener.open(descriptors, directory.resolve("socket")).close();
+    }
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  @Test
+  void directoryThatIsNone_cannotBeLookedAt(@TempDir Path directory) throws IOException {
+    Path loop = directory.resolve("loop");
+    Files.createSymbolicLink(loop, loop);
+    assertThatThrownBy(() -> IpcListener.open(descriptors, loop.resolve("socket")))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("socket cannot be looked at: ");
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  /** Some kernels of sandboxes do not say so before. */
+  @Test
+  void socketThatTakesAConnection_hasAListener(@TempDir Path directory) throws IOException {
+    Path path = directory.resolve("socket");
+    IpcPeerTest.leaveSocket(path);
+    descriptors.user = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.connects = true;
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("has a listener");
+    assertThat(path).exists();
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  @Test
+  void pathThatIsTakenAtTheLastMoment_hasAListener_andOtherFailuresStay(@TempDir Path directory)
+      throws IOException {
+    Path path = directory.resolve("socket");
+    descriptors.user = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.listening =
+        () -> {
+          throw new UncheckedIOException(new FileAlreadyExistsException("taken"));
+        };
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("has a listener")
+        .hasRootCauseInstanceOf(FileAlreadyExistsException.class);
+    descriptors.listening =
+        () -> {
+          throw new UncheckedIOException(new IOException("no sockets today"));
+        };
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("no sockets today");
+    assertThat(directory).isEmptyDirectory();
+    assertThat(descriptors.open()).isEmpty();
+  }
+}
