@@ -145,7 +145,7 @@ class IdleMemoryTest {
   }
 
   /** That ends with its thread, which asks nobody. */
-  @CudaTest(simulatedOnly = true)
+  @CudaTest(simulatedOnly = true, tidy = false)
   void memoryOfAThreadsOwnStream_isNotKept(
       Cuda cuda, ScriptedDriver driver, DeviceMemoryResource resource) {
     Buffer buffer = resource.allocate(4096, cuda.device(0).perThreadStream());
