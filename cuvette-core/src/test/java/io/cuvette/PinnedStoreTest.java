@@ -168,4 +168,15 @@ class PinnedStoreTest {
     assertThat(pool.stats().freeBlocks()).isZero();
     assertThat(pool.stats().peakUsedBytes()).isEqualTo(2 * BYTES);
   }
+
+  @Test
+  void limit_isTheOneOfTheOptions_untilAnotherIsSet() {
+    MemoryLimit limit = MemoryLimit.ofBytes(2 * BYTES);
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda, PinnedPoolOptions.DEFAULTS.withLimit(limit));
+    assertThat(pool.limit()).isEqualTo(limit);
+    assertThat(pool.stats().limitBytes()).isEqualTo(2 * BYTES);
+    pool.setLimit(MemoryLimit.ofBytes(BYTES));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(BYTES));
+    assertThat(pool.stats().limitBytes()).isEqualTo(BYTES);
+  }
 }

@@ -206,6 +206,24 @@ class ClosedPoolTest {
     assertThat(driver.liveAllocations()).isEqualTo(live);
   }
 
+  @Test
+  void releasingAllOfAPinnedPool_bringsBackWhatIsOfClosedOnes() {
+    int live = driver.liveAllocations();
+    try (PinnedMemoryPool open = new PinnedMemoryPool(cuda)) {
+      try (Gate _ = Gate.on(other);
+          PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+          PinnedBuffer block = pool.allocate(MIB)) {
+        block.fill((byte) 1, other);
+      }
+      while (!other.isDone()) {
+        Thread.onSpinWait();
+      }
+      assertThat(driver.liveAllocations()).isEqualTo(live + 1);
+      assertThat(open.freeAllBlocks()).as("of its own").isZero();
+      assertThat(driver.liveAllocations()).isEqualTo(live);
+    }
+  }
+
   /** It would not help. */
   @Test
   void deviceThatIsShort_doesNotWaitForMemoryOfTheHost() {

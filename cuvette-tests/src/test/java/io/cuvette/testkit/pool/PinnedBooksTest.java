@@ -8,6 +8,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
@@ -22,6 +23,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.HostBooks;
 import java.lang.management.ManagementFactory;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -142,6 +144,27 @@ class PinnedBooksTest {
       }
       threads.assertNoFailures();
       assertThat(books.mostBytes()).isEqualTo(LIMIT);
+    }
+  }
+
+  /** Nothing else would bring it: there is no collection that takes its time. */
+  @Test
+  void memoryThatTheDriverIsFreeing_isWaitedFor() throws InterruptedException {
+    ScriptedDriver driver = new ScriptedDriver();
+    CudaOptions options = CudaOptions.simulated().withLeakLevel(LeakLevel.OFF);
+    try (Cuda cuda = Cuda.open(options.withDecorator(driver::over));
+        PinnedMemoryPool pool = limited(cuda, LIMIT);
+        Hold hold = driver.hold("memFreeHost")) {
+      pool.allocate(LIMIT).close();
+      Thread releasing = threads.start(pool::freeAllBlocks);
+      hold.awaitBegun();
+      Thread allocating = threads.start(() -> pool.allocate(LIMIT).close());
+      assertThat(allocating.join(Duration.ofMillis(50))).as("it has ended").isFalse();
+      hold.release();
+      releasing.join();
+      allocating.join();
+      threads.assertNoFailures();
+      assertThat(pool.stats().outOfMemories()).isZero();
     }
   }
 

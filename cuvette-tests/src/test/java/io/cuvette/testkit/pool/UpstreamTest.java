@@ -145,6 +145,46 @@ class UpstreamTest {
     assertThat(pool.totalBytes()).isZero();
   }
 
+  /** It would be lent to others, or freed by another driver. */
+  @Test
+  void chunkThatIsClosed_orOfAnotherDeviceOrCuda_isRefused() {
+    try (Cuda two = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:devices=2"))) {
+      CudaStream own = two.device(0).nullStream();
+      CudaStream second = two.device(1).nullStream();
+      CudaStream others = cuda.currentStream();
+      MemoryResource direct = MemoryResource.direct();
+      for (MemoryResource wrong :
+          new MemoryResource[] {
+            (bytes, _) -> closed(direct.allocate(bytes, own)),
+            (bytes, _) -> direct.allocate(bytes, second),
+            (bytes, _) -> direct.allocate(bytes, others),
+          }) {
+        MemoryPool pool = poolOver(two, wrong);
+        assertThatThrownBy(() -> pool.allocate(100, own))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("(expected: an open buffer of " + two.device(0));
+        assertThat(pool.totalBytes()).isZero();
+      }
+      for (PinnedAllocator wrong :
+          new PinnedAllocator[] {
+            bytes -> closed(two.directPinned().allocate(bytes)),
+            bytes -> cuda.directPinned().allocate(bytes),
+          }) {
+        PinnedMemoryPool pool =
+            new PinnedMemoryPool(two, PinnedPoolOptions.DEFAULTS.withUpstream(wrong));
+        assertThatThrownBy(() -> pool.allocate(100))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageMatching(".*\\(expected: (an open buffer|memory of the same Cuda)\\).*");
+        assertThat(pool.totalBytes()).isZero();
+      }
+    }
+  }
+
+  private static <B extends Buffer> B closed(B buffer) {
+    buffer.close();
+    return buffer;
+  }
+
   @Test
   void wrongAnswerOfTheCurrentAllocator_isRefused() {
     assertRefused((bytes, stream) -> null, "null");
