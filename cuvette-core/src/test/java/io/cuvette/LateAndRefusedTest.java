@@ -7,6 +7,7 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.callback.CallbackFlags;
 import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.devicepool.CachingDevicePool;
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.session.DeferredFrees;
 import io.cuvette.internal.session.ObjectEnding;
@@ -175,6 +176,51 @@ class LateAndRefusedTest {
     pool.get().allocate(100).close();
     assertThat(chunk.get().isClosed()).isTrue();
     assertThat(pool.get().totalBytes()).isZero();
+  }
+
+  /** Whoever forgot something runs code of users at a moment when memory is looked for. */
+  @Test
+  void poolsThatAreClosedWhileTheyLook_askUpstreamForNothing() {
+    AtomicInteger asked = new AtomicInteger();
+    MemoryPool pool =
+        new MemoryPool(
+            cuda,
+            PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> {
+              asked.incrementAndGet();
+              return MemoryResource.direct().allocate(bytes, stream);
+            }));
+    PinnedMemoryPool pinned =
+        new PinnedMemoryPool(
+            cuda,
+            PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+              asked.incrementAndGet();
+              return cuda.directPinned().allocate(bytes);
+            }));
+    closeWithTheNextLook(pool::close);
+    assertThatThrownBy(() -> pool.allocate(512)).hasMessageContaining("is closed");
+    closeWithTheNextLook(pinned::close);
+    assertThatThrownBy(() -> pinned.allocate(512)).hasMessage("PinnedMemoryPool is closed");
+    assertThat(asked).hasValue(0);
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pinned.totalBytes()).isZero();
+  }
+
+  private void closeWithTheNextLook(Runnable close) {
+    cuda.engine()
+        .session()
+        .leaks()
+        .failed(
+            new Ending(new Object(), null, null) {
+              @Override
+              public void release() {
+                close.run();
+              }
+
+              @Override
+              public String describe() {
+                return "the end of a pool";
+              }
+            });
   }
 
   @Test
