@@ -117,9 +117,7 @@ public final class PagedBytes {
       for (int j = 0; group != null && j < group.length; j++) {
         Page page = group[j];
         if (page != null) {
-          long offset = ((long) i * GROUP + j) * PAGE;
-          long bytes = Math.min(page.bytes.length, byteSize - offset);
-          action.take(offset, MemorySegment.ofArray(page.bytes).asSlice(0, bytes));
+          action.take(((long) i * GROUP + j) * PAGE, MemorySegment.ofArray(page.bytes));
         }
       }
     }

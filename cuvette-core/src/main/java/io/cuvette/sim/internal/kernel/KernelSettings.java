@@ -177,7 +177,7 @@ public final class KernelSettings {
           "dynamic shared memory: %d bytes (expected: >= 0)".formatted(dynamicShared));
     }
     long shared = staticShared + dynamicShared + RESERVED_SHARED;
-    if (threads > MOST_THREADS || shared > MOST_SHARED + RESERVED_SHARED) {
+    if (threads > MOST_THREADS) {
       return 0;
     }
     int warps = (threads + WARP - 1) / WARP;
@@ -194,7 +194,7 @@ public final class KernelSettings {
     check("blocks", blocks, MOST_RESIDENT_BLOCKS);
     check("threads of a block", threads, MOST_THREADS);
     int each = ALL_SHARED / blocks - RESERVED_SHARED - staticShared;
-    return Math.clamp(each, 0, MOST_SHARED - staticShared);
+    return Math.max(each, 0);
   }
 
   /** The clusters that the device runs at once. */
