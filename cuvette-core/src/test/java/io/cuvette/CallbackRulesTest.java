@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.callback.CallbackThreads;
+import io.cuvette.internal.session.DeferredFrees;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -83,6 +84,16 @@ class CallbackRulesTest {
     assertThat(failure).hasNoSuppressedExceptions();
   }
 
+  /** Its stream goes on when it has returned, and that of another device may wait for it. */
+  @Test
+  void waitForADevice_isRefusedInside() {
+    assertThatThrownBy(run(_ -> cuda.device(0).synchronize(), false, null)::join)
+        .hasCauseInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("synchronize() of device 0")
+        .hasMessageContaining("would wait for the callback itself");
+    cuda.device(0).synchronize();
+  }
+
   /** The thread runs what depends on other futures next. */
   @Test
   void whatADependentMadeCurrent_isCurrentForNoneAfterIt() {
@@ -105,6 +116,28 @@ class CallbackRulesTest {
     assertThat(current).hasSizeGreaterThan(1).doesNotContain(stream);
   }
 
+  /** A free that waits for the device waited for a callback, and there was no gap so far. */
+  @Test
+  void allocationOfTheDriverThatIsShort_hasWhatCallbacksPutOff() {
+    try (Cuda small = Cuda.open(CudaOptions.simulated().withDevice("sim:memory=40MiB"))) {
+      CallbackThreads ofSmall = new CallbackThreads(small.engine().session());
+      DeferredFrees frees = small.engine().session().frees();
+      CudaStream home = small.device(0).createStream(StreamOptions.NON_BLOCKING);
+      long all = small.device(0).memoryInfo().freeBytes();
+      Buffer first = MemoryResource.direct().allocate(all, home);
+      Callback callback = new Callback(home.state, _ -> first.close(), false);
+      assertThat(callback.begin()).isTrue();
+      frees.beginHold();
+      ofSmall.run(callback, null, () -> {});
+      frees.endHold();
+      assertThat(callback.done).isCompleted();
+      assertThat(frees.isAnyLeft()).isTrue();
+      MemoryResource.direct().allocate(all, home).close();
+      assertThat(frees.isAnyLeft()).isFalse();
+      ofSmall.shutdown();
+    }
+  }
+
   /** The word that it was tried with is the next callback's. */
   @Test
   void deviceThatCannotWaitAtAWord_keepsNone() throws Exception {
@@ -124,14 +157,14 @@ class CallbackRulesTest {
                   }
                   return DriverProxy.forward(driver, method, arguments);
                 })))) {
-      CudaStream first = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
-      assertThatThrownBy(() -> first.addCallback(() -> {}))
+      assertThatThrownBy(() -> watched.device(0).nullStream().addCallback(() -> {}))
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_PERMITTED));
       for (int device : new int[] {0, 0, 1}) {
-        CudaStream each = watched.device(device).createStream(StreamOptions.NON_BLOCKING);
-        each.addCallback(() -> {}).get(40, TimeUnit.SECONDS);
-        each.synchronize();
+        try (CudaStream each = watched.device(device).createStream(StreamOptions.NON_BLOCKING)) {
+          each.addCallback(() -> {}).get(40, TimeUnit.SECONDS);
+          each.synchronize();
+        }
       }
       assertThat(words.stream().distinct()).hasSize(1);
       assertThat(words).as("a failure, a try on each device, and a callback").hasSize(4);

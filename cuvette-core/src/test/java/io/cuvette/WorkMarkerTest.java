@@ -235,6 +235,22 @@ class WorkMarkerTest {
     assertThat(busy.liveEvents()).isZero();
   }
 
+  /** Nobody else knows when its work is done. */
+  @Test
+  void markerOfTheLastWork_whoseEventACaptureHas_isDoneOnceTheDeviceWasWaitedFor() {
+    stream.handle();
+    busy.begin(stream);
+    stream.close();
+    WorkMarker last = Objects.requireNonNull(stream.state.marker());
+    driver.failQuery(CudaStatus.CAPTURED_EVENT);
+    assertThat(last.isDone()).isFalse();
+    assertThat(last.isRecorded()).isFalse();
+    assertThat(last.isDone()).isFalse();
+    cuda.device(0).synchronize();
+    assertThat(last.isDone()).isTrue();
+    assertThat(busy.liveEvents()).isZero();
+  }
+
   @Test
   void markerOfADeviceThatCannotBeWaitedFor_isNotDone() {
     WorkMarker marker = WorkMarker.ofDevice(stream.state);

@@ -100,6 +100,20 @@ class ChunkSourceTest {
     }
   }
 
+  /** What it is a part of is somebody's. */
+  @CudaTest
+  void upstreamThatGivesAPartThatIsTooSmall_isRefused_andTheWholeStaysOpen(Cuda cuda) {
+    try (Buffer whole = MemoryResource.direct().allocate(UNIT, cuda.currentStream());
+        MemoryPool pool = over(cuda, (bytes, _) -> whole.slice(1, bytes - 1))) {
+      assertThatThrownBy(() -> pool.allocate(UNIT))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("expected: >= 512 bytes");
+      assertThat(whole.isClosed()).isFalse();
+      whole.fill((byte) 1);
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
   @CudaTest
   @SuppressWarnings("NullAway")
   void upstreamThatReturnsNull_isRefused(Cuda cuda) {

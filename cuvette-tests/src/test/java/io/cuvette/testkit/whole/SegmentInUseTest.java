@@ -4,8 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Cuda;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -50,6 +55,26 @@ class SegmentInUseTest {
     cuda.close();
     assertThat(cuda.isClosed()).isTrue();
     assertThatThrownBy(() -> other.fill((byte) 1)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void refusalToClose_namesWhatFailedBefore(Subject subject) throws Exception {
+    ScriptedDriver script = new ScriptedDriver();
+    Cuda cuda = subject.open(options -> options.withDecorator(script::over));
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    resource.allocate(ELEMENTS, cuda.device(0).createStream()).close(); // kept idle
+    PinnedBuffer pinned = cuda.allocatePinned(ELEMENTS);
+    FutureTask<?> sorting = new FutureTask<>(() -> sort(pinned.segment()), null);
+    Thread sorter = Thread.ofPlatform().start(sorting);
+    begun.await();
+    script.fail("memFreeAsync", CudaStatus.NOT_PERMITTED, 1);
+    RuntimeException refusal = closing(cuda);
+    released.countDown();
+    sorter.join();
+    sorting.get();
+    assertThat(refusal).isInstanceOf(IllegalStateException.class);
+    assertThat(refusal.getSuppressed()).singleElement().isInstanceOf(CudaException.class);
+    cuda.close();
   }
 
   /** Else a function of the user would write into memory of others. */
