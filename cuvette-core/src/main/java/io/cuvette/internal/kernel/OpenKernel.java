@@ -43,10 +43,6 @@ public final class OpenKernel {
     this.limits = new AtomicReferenceArray<>(module.session.devices().size());
   }
 
-  public OpenModule module() {
-    return module;
-  }
-
   public Session session() {
     return module.session;
   }
