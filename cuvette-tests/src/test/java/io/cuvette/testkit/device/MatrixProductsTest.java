@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.LibraryHandle;
@@ -18,8 +20,10 @@ import io.cuvette.driver.MatrixProduct.Operand;
 import io.cuvette.driver.MatrixType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Graph;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssertAlternative;
 import org.junit.jupiter.api.Test;
@@ -193,6 +197,33 @@ class MatrixProductsTest {
               .withMessageEndingWith("is closed");
         }
       }
+    }
+  }
+
+  /** Each launch reads and writes them. */
+  @CudaTest(simulatedOnly = true)
+  void capturedProduct_keepsItsBuffersAsLongAsItsGraph(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream own, @NonBlocking CudaStream stream) {
+    Buffer c = pool.allocate(BYTES, own);
+    Buffer a = pool.allocate(BYTES, own);
+    Buffer b = pool.allocate(BYTES, own);
+    List<Long> places = List.of(c.address(), a.address(), b.address());
+    own.synchronize();
+    try (LibraryHandle handle = cuda.device(0).useCublas(stream);
+        CudaGraph graph = stream.capture(() -> MatrixProducts.multiply(handle, PRODUCT, c, a, b));
+        CudaGraphExec executable = graph.instantiate()) {
+      List.of(c, a, b).forEach(Buffer::close);
+      for (int i = 0; i < 3; i++) {
+        executable.launch(stream);
+        stream.synchronize();
+        try (Buffer next = pool.allocate(BYTES, own)) {
+          assertThat(places).doesNotContain(next.address());
+        }
+      }
+    }
+    Graph.awaitGone(pool, own);
+    try (Buffer next = pool.allocate(BYTES, own)) {
+      assertThat(places).contains(next.address());
     }
   }
 }

@@ -25,6 +25,7 @@ import io.cuvette.testkit.support.TestKernels;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -424,5 +425,23 @@ class GraphDefinitionTest {
     assertThatThrownBy(call::run)
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(text);
+  }
+
+  @CudaTest
+  void iteratorsOfLiveViews_removeWhatTheyGaveLast_andThatOnce(Cuda cuda) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode one = definition.root().empty();
+      GraphNode two = definition.after(one).empty();
+      GraphNode three = definition.after(one, two).empty();
+      assertThat(definition.edges().removeIf(edge -> edge.to().equals(three))).isTrue();
+      assertThat(definition.edges()).containsExactly(new GraphDependency(one, two));
+      Iterator<GraphNode> nodes = definition.nodes().iterator();
+      assertThatThrownBy(nodes::remove).isInstanceOf(IllegalStateException.class);
+      GraphNode first = nodes.next();
+      nodes.remove();
+      assertThatThrownBy(nodes::remove).isInstanceOf(IllegalStateException.class);
+      GraphNode second = nodes.next();
+      assertThat(definition.nodes()).hasSize(2).contains(second).doesNotContain(first);
+    }
   }
 }
