@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -30,6 +31,8 @@ class ChunkMoveTest {
   private final MemoryPool owner = new MemoryPool(cuda);
   private final MemoryPoolCore pool =
       MemoryPool.core(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0), System::nanoTime);
+
+  private final AtomicInteger growths = new AtomicInteger();
 
   private BufferBase allocate(long bytes, CudaStream stream) {
     return BufferKind.base(pool.allocate(bytes, stream.core()));
@@ -99,6 +102,7 @@ class ChunkMoveTest {
   void arenaMadeForAStreamThatIsClosed_isEverybodysFromTheStart() {
     one.close();
     assertThat(CachesOfStream.of(one.state).of(pool).isRetired()).isTrue();
+    assertThat(CachesOfStream.of(two.state).of(pool).isRetired()).isFalse();
   }
 
   @Test
@@ -125,12 +129,14 @@ class ChunkMoveTest {
         new MemoryHook() {
           @Override
           public void allocPostprocess(Growth growth) {
+            growths.incrementAndGet();
             OnThreads.run(1, _ -> cuda.close());
           }
         });
     assertThatThrownBy(() -> hooked.allocate(BYTES, one))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageEndingWith("is closed");
+    assertThat(growths).as("asked once").hasValue(1);
   }
 
   @Test
@@ -140,12 +146,14 @@ class ChunkMoveTest {
         new MemoryHook() {
           @Override
           public void allocPostprocess(Growth growth) {
+            growths.incrementAndGet();
             one.close();
           }
         });
     assertThatThrownBy(() -> hooked.allocate(BYTES, one))
         .isInstanceOf(IllegalStateException.class)
         .hasMessage(one + " is closed");
+    assertThat(growths).as("asked once").hasValue(1);
     assertThat(hooked.totalBytes()).isZero();
   }
 

@@ -85,11 +85,32 @@ class KnownWorkTest extends OrderingFixture {
     assertKnown(asking, old, third);
   }
 
+  /** Whatever the stream does next. */
+  @Test
+  void whatWasFoundDone_staysDone() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      assertThat(old.isDone(number, number)).as("nobody has asked").isFalse();
+      old.askIfIdleBefore();
+      assertThat(old.isDone(number, number)).isTrue();
+      busy.begin(other);
+      buffer.fill((byte) 2, other);
+      assertThat(old.isDone(number, number)).isTrue();
+      long next = old.now();
+      old.askIfIdleBefore();
+      assertThat(next).isGreaterThan(number);
+      assertThat(old.isDone(next, next)).isFalse();
+    }
+  }
+
   /** Nobody asks for it any more. */
   @Test
   void whatIsDone_isForgotten() {
-    long number = follow(asking, old);
-    StreamClock.done(old.moment(0));
+    Moment moment = old.moment(0);
+    long number = moment.queued();
+    asking.follow(moment);
+    StreamClock.done(moment);
     assertKnown(asking, old, number);
     long _ = follow(asking, young);
     assertThat(isAfter(asking, old, number)).isFalse();

@@ -56,6 +56,19 @@ class ReleasedMemoryTest extends OrderingFixture {
   }
 
   @Test
+  void memoryThatAnIdleStreamFrees_isAnothersWithoutAQuestion() {
+    ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+    Buffer buffer = pool.allocate(LARGE, home);
+    buffer.close();
+    calls.reset();
+    try (Buffer taken = pool.allocate(LARGE, other)) {
+      assertThat(taken.address()).isEqualTo(buffer.address());
+      assertThat(calls.queries).hasValue(0);
+      assertThat(calls.records).hasValue(0);
+    }
+  }
+
+  @Test
   void eventsThatLieReady_goBackToo() {
     MemoryPool pool = new MemoryPool(cuda);
     leavePending(pool);

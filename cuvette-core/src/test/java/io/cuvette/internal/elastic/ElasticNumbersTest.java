@@ -1,6 +1,7 @@
 package io.cuvette.internal.elastic;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
@@ -11,13 +12,16 @@ import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.EngineMemory;
 import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.DeviceCache;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -191,6 +195,86 @@ class ElasticNumbersTest {
     assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNull();
     other.waitFor(home);
     assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNotNull();
+  }
+
+  /** What it is told from others' memory by may be another stream's by then. */
+  @Test
+  void streamThatHasEnded_neitherGivesNorTakes() {
+    Buffer mine = pool.allocate(MIB, other);
+    OpenStream asking = EngineMemory.of(mine).order();
+    ElasticCache own = (ElasticCache) block(mine).arena;
+    assertThat(cache(home).hasEnded()).isFalse();
+    CudaStream brief = stream();
+    ElasticCache ended = cache(brief);
+    pool.allocate(MIB, other).close();
+    assertThat(pool.freeBytes()).isPositive();
+    mine.fill((byte) 1, brief);
+    other.waitFor(brief);
+    assertThat(ended.isBefore(EngineMemory.streamOf(other).clock)).isTrue();
+    brief.close();
+    cuda.device(0).synchronize();
+    pool.allocate(100 * MIB, home).close(); // asks the others
+    assertThat(ended.hasEnded()).isTrue();
+    CudaStream third = stream();
+    assertThat(cache(third).tag).isEqualTo(ended.tag);
+    Buffer busy = pool.allocate(MIB, third);
+    busy.fill((byte) 1, third);
+    busy.close();
+    ElasticHeap heap = heap(mine);
+    assertThat(heap.freeBytesOf(cache(third))).isPositive();
+    assertThat(ended.isBefore(EngineMemory.streamOf(other).clock)).as("as before").isTrue();
+    assertThat(heap.take(own, ended, MIB, MIB, asking, null)).isNull();
+    assertThat(heap.take(ended, own, MIB, MIB, asking, null)).isNull();
+    assertThat(heap.freeBytesOf(ended)).isZero();
+  }
+
+  private static ElasticHeap heap(Buffer buffer) {
+    return ((ElasticDevicePool) block(buffer).arena.of).heap();
+  }
+
+  @Test
+  void heapThatHasEnded_givesTheBlocksInUse_andNothingMore() {
+    List<Buffer> used = List.of(pool.allocate(512, home), pool.allocate(MIB, home));
+    pool.allocate(MIB, home).close();
+    pool.allocate(512, home).close();
+    ElasticHeap heap = heap(used.getFirst());
+    ElasticCache own = cache(home);
+    OpenStream asking = EngineMemory.of(used.getFirst()).order();
+    assertThat(pool.stats().usedBlocks()).isEqualTo(2);
+    assertThat(heap.isOver()).isFalse();
+    assertThat(heap.end()).containsExactlyInAnyOrder(block(used.getFirst()), block(used.getLast()));
+    assertThat(heap.isOver()).isTrue();
+    assertThat(heap.take(own, own, MIB, MIB, asking, null)).isNull();
+  }
+
+  /** Whether it was mapped for that or lay free. */
+  @Test
+  void pieces_areAsLargeAsWhatWasInUseAtOnceAllows() {
+    Buffer first = pool.allocate(3 * MIB, home);
+    assertThat(heap(first).largestPiece()).isEqualTo(3 * MIB / 128);
+    try (Buffer _ = pool.allocate(MIB, home)) {
+      assertThat(pool.stats().growths()).isOne();
+      assertThat(heap(first).largestPiece()).isEqualTo(4 * MIB / 128);
+    }
+    first.close();
+    assertThat(heap(first).largestPiece()).isEqualTo(4 * MIB / 128);
+  }
+
+  @Test
+  void booksThatDoNotAgree_areFound() {
+    MemoryPool caching = new MemoryPool(cuda);
+    Map<Buffer, Runnable> checks =
+        Map.of(
+            pool.allocate(MIB, home), pool::assertConsistent,
+            caching.allocate(MIB, home), caching::assertConsistent);
+    checks.forEach((buffer, check) -> {
+      DeviceCache of = block(buffer).arena.of;
+      assertThatCode(check::run).doesNotThrowAnyException();
+      of.held.leaveArena(512);
+      assertThatThrownBy(check::run).isInstanceOf(AssertionError.class);
+      of.held.enterArena(512);
+      assertThatCode(check::run).doesNotThrowAnyException();
+    });
   }
 
   /** Else a pool would keep, and ask, each stream that it ever had. */

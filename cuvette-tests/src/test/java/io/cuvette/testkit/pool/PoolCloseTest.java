@@ -255,4 +255,25 @@ class PoolCloseTest {
           .isInstanceOf(IllegalArgumentException.class);
     }
   }
+
+  /** Nobody would give back what it got after that. */
+  @CudaTest
+  void upstreamOfAPoolThatAListenerCloses_isAskedNoMore(Cuda cuda, CudaStream stream) {
+    CountingUpstream upstream = new CountingUpstream();
+    MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
+    pool.setLimit(MemoryLimit.ofBytes(4 * UNIT));
+    Buffer all = pool.allocate(4 * UNIT, stream);
+    var _ =
+        pool.addPressureListener((_, _) -> {
+          all.close();
+          pool.close();
+          return all.byteSize();
+        });
+    long asked = upstream.asked();
+    assertThatThrownBy(() -> pool.allocate(UNIT, stream))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith("is closed");
+    assertThat(upstream.asked()).isEqualTo(asked);
+    assertThat(upstream.liveBytes()).isZero();
+  }
 }
