@@ -94,6 +94,27 @@ class CallbackRulesTest {
     cuda.device(0).synchronize();
   }
 
+  /** The work is done as far as the driver knows, and it does not come again. */
+  @Test
+  void futureThatTheDriverNeverComesTo_endsWithTheCuda() {
+    CompletableFuture<Void> never;
+    try (Cuda deaf =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDecorator(driver ->
+                    DriverProxy.of((method, arguments) ->
+                        method.getName().equals("launchHostFunc")
+                            ? null
+                            : DriverProxy.forward(driver, method, arguments))))) {
+      never = deaf.device(0).createStream(StreamOptions.NON_BLOCKING).onComplete();
+      deaf.device(0).synchronize();
+      assertThat(never).isNotDone();
+    }
+    assertThatThrownBy(never::join)
+        .hasCauseInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed before the stream reached");
+  }
+
   /** The thread runs what depends on other futures next. */
   @Test
   void whatADependentMadeCurrent_isCurrentForNoneAfterIt() {

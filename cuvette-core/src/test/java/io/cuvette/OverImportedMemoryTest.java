@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** Pools whose upstream is memory of another process. */
@@ -20,5 +21,23 @@ class OverImportedMemoryTest extends OverFakeSharing {
         assertThat(block.descriptor().byteSize()).isEqualTo(1000);
       }
     }
+  }
+
+  /** Nobody looks again whether its stream is done: {@link #closeAll} checks that it was freed. */
+  @Test
+  void memoryThatWaitsForAStream_isFreedAtTheEndOfTheCuda() {
+    CudaStream home = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+    DeviceMemoryResource imported = mapped();
+    Buffer buffer = imported.importBuffer(descriptor(1, 0, 1000), home);
+    CountDownLatch gate = gate(other);
+    buffer.recordUse(other);
+    home.close();
+    buffer.close();
+    imported.close();
+    assertThat(isHeld(other)).isTrue();
+    assertThat(cuda.engine().imports().size()).isEqualTo(1);
+    assertThat(driver.mappings()).isEqualTo(1);
+    gate.countDown();
   }
 }
