@@ -3,6 +3,8 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.PinnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -151,6 +153,45 @@ class SanitizerUnwrittenTest extends SanitizedCudaTestBase {
   void fewBytes_mayBeAnything() {
     try (PinnedBuffer buffer = cuda.allocatePinned(BYTES)) {
       buffer.slice(3, 14).copyTo(heap.asSlice(0, 14));
+    }
+  }
+
+  /** Where no node writes it, and nobody before the launch. */
+  @Test
+  void whatNobodyWrote_isNotCopiedToTheHostByAGraph() {
+    try (Buffer device = cuda.allocate(BYTES, stream);
+        PinnedBuffer back = cuda.allocatePinned(BYTES);
+        CudaGraph graph =
+            stream.capture(() -> device.slice(8, 64).copyTo(back.slice(0, 64), stream));
+        CudaGraphExec executable = graph.instantiate()) {
+      reports.clear();
+      device.slice(0, 71).fill((byte) 1, stream);
+      executable.launch(stream);
+      assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message())
+          .contains("read of 64 bytes")
+          .contains("1 bytes of it were never written");
+      device.slice(71, 1).fill((byte) 1, stream);
+      executable.launch(stream);
+      stream.synchronize();
+    }
+  }
+
+  @Test
+  void whatANodeOfTheGraphWrites_isWritten_andCopiesOnTheDeviceMayBeOfAnything() {
+    try (Buffer device = cuda.allocate(BYTES, stream);
+        Buffer copied = cuda.allocate(BYTES, stream);
+        PinnedBuffer back = cuda.allocatePinned(BYTES);
+        CudaGraph graph =
+            stream.capture(() -> {
+              copied.copyFrom(device, stream);
+              copied.fill((byte) 1, stream);
+              copied.copyTo(back, stream);
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      executable.launch(stream);
+      stream.synchronize();
+      back.copyTo(heap);
     }
   }
 }

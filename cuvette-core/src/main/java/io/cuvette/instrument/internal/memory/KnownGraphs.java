@@ -15,6 +15,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,6 +91,18 @@ public final class KnownGraphs {
 
     /** The launch before, which the next one waits for. */
     private final EventMark last = new EventMark(false);
+
+    /** What a node copies to the host, and no node of the graph writes. */
+    Stream<Range> toHost(Node node) {
+      Predicate<Use> writes = use -> use.range.kind() != Kind.READ;
+      List<Use> all = nodes.stream().filter(n -> n.enabled).flatMap(n -> n.uses.stream()).toList();
+      return node.uses.stream()
+          .filter(
+              _ -> node.uses.stream().filter(writes).allMatch(to -> to.block.contents() == null))
+          .filter(writes.negate())
+          .map(Use::range)
+          .filter(from -> all.stream().filter(writes).noneMatch(to -> to.range.overlaps(from)));
+    }
 
     @Nullable Node find(long handle) {
       return nodes.stream().filter(node -> node.handle == handle).findFirst().orElse(null);
@@ -194,8 +208,8 @@ public final class KnownGraphs {
     }
     for (Node node : known.nodes) {
       if (node.enabled) {
-        boolean isTold = node.events.watcher != null; // and races are known later
-        node.uses.forEach(use -> check(use, isTold, lane, here, findings));
+        node.uses.forEach(use -> check(use, node.events.watcher != null, lane, here, findings));
+        known.toHost(node).forEach(from -> memory.checkContent(from, here, findings));
       }
     }
   }
@@ -204,7 +218,7 @@ public final class KnownGraphs {
     if (memory.isLive(use.block)) {
       if (!use.block.holds(use.range)) {
         KnownMemory.outOfBounds(use.block, use.range, here, findings);
-      } else if (!isTold) {
+      } else if (!isTold) { // else races are known later
         memory.checkRace(use.range, lane, here, findings);
       }
     } else if (use.block.freed() != null) {

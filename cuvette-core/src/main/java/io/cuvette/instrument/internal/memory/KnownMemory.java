@@ -329,16 +329,20 @@ public final class KnownMemory {
     if (blocks.liveAround(to.address()) == null) {
       checkWritten(from, work.site, findings);
     }
+    if (contentsAt(to) == null) {
+      checkContent(from, work.site, findings);
+    }
+  }
+
+  /** Whether what is copied to the host was written. */
+  void checkContent(Range from, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(from.address());
     Contents contents = block == null ? null : block.contents();
-    long missing =
-        contents == null || contentsAt(to) != null
-            ? 0
-            : contents.missing(from.address(), from.bytes());
+    long missing = contents == null ? 0 : contents.missing(from.address(), from.bytes());
     if (block != null && missing > 0 && findings.isEmpty()) { // else it is for that reason
       findings.add(
           Misuse.UNINITIALIZED_READ,
-          work.site,
+          here,
           "%s: %d bytes of it were never written (%s)".formatted(from, missing, block),
           lentAround(block, from.address()).allocated);
     }
