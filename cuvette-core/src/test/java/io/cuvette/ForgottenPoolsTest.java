@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import io.cuvette.internal.async.OrderedShortage;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.DeviceShortage;
 import io.cuvette.internal.driverpool.DriverPools;
@@ -13,6 +14,7 @@ import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
+import io.cuvette.internal.pinnedpool.PinnedBlock;
 import io.cuvette.internal.pinnedpool.PinnedPoolCore;
 import io.cuvette.internal.pinnedpool.PinnedShortage;
 import io.cuvette.internal.pinnedpool.PinnedStore;
@@ -80,14 +82,27 @@ class ForgottenPoolsTest {
   @Test
   void closedPoolWithNothingInUse_isKeptByNothing() throws InterruptedException {
     CudaStream stream = cuda.device(0).createStream();
+    forget(() -> usedAndClosed(new MemoryPool(cuda), stream));
+    forget(() -> usedAndClosed(new ElasticMemoryPool(cuda), stream));
     forget(() -> {
-      MemoryPool pool = new MemoryPool(cuda);
-      Buffer buffer = pool.allocate(512, stream);
-      CachedBlock block = (CachedBlock) EngineMemory.of(buffer).block();
+      PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+      PinnedBuffer buffer = pool.allocate(512);
+      Memory memory = EngineMemory.of(buffer);
       buffer.close();
       pool.close();
-      return block.arena.pool;
+      return ((PinnedBlock) memory.block()).chunk;
     });
+  }
+
+  /** What the pool is for its Cuda, after its end. */
+  private static <P extends MemoryResource & AutoCloseable> Object usedAndClosed(
+      P pool, CudaStream stream) {
+    Buffer buffer = pool.allocate(512, stream);
+    CachedBlock block = (CachedBlock) EngineMemory.of(buffer).block();
+    buffer.close();
+    stream.synchronize();
+    assertThatCode(pool::close).doesNotThrowAnyException();
+    return block.arena.pool;
   }
 
   @Test

@@ -1,0 +1,146 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.AtOnce;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What failing calls leave behind in an elastic pool goes with the next step, whichever it is. */
+@Tag("simulated")
+@Timeout(60)
+class ElasticLeftoversTest {
+  private static final long MIB = 1L << 20;
+
+  private final AtOnce threads = new AtOnce();
+  private final ScriptedDriver script = new ScriptedDriver();
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+  private final CudaStream stream = cuda.device(0).createStream();
+  private final ElasticMemoryPool pool =
+      new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(0));
+  private final long before = free();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private long free() {
+    return cuda.device(0).memoryInfo().freeBytes();
+  }
+
+  /** Memory that was mapped in vain, and is so still. */
+  private void leavePages(long bytes) {
+    script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(() -> pool.allocate(bytes, stream)).isInstanceOf(CudaException.class);
+    script.unscript("memUnmap");
+    assertThat(free()).isLessThanOrEqualTo(before - bytes);
+    assertThat(pool.totalBytes()).isZero();
+    pool.assertConsistent();
+  }
+
+  /** Memory of which nothing is mapped, but whose handle could not be released. */
+  private void leaveAHandle() {
+    script.fail("memRelease", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(() -> pool.allocate(MIB, stream)).isInstanceOf(CudaException.class);
+    script.unscript("memRelease");
+    assertThat(script.count("memRelease")).isZero();
+    assertThat(free()).isLessThan(before);
+    assertThat(pool.totalBytes()).isZero();
+    pool.assertConsistent();
+  }
+
+  @Test
+  void pagesThatAreStillMapped_makeWayForABlockInTheirPlace() {
+    leavePages(6 * MIB);
+    try (Buffer buffer = pool.allocate(6 * MIB, stream)) {
+      buffer.fill((byte) 1, stream);
+      assertThat(free()).isEqualTo(before - 6 * MIB);
+    }
+    stream.synchronize();
+    long _ = pool.trim(0);
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(free()).isEqualTo(before);
+    pool.assertConsistent();
+  }
+
+  @Test
+  void pagesThatAreStillMapped_goWithWhatIsUnmappedNext() {
+    Buffer buffer = pool.allocate(2 * MIB, stream);
+    script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(() -> pool.allocate(6 * MIB, stream)).isInstanceOf(CudaException.class);
+    script.unscript("memUnmap");
+    assertThat(free()).isLessThanOrEqualTo(before - 8 * MIB);
+    stream.synchronize();
+    buffer.close();
+    assertThat(pool.totalBytes()).as("no more than the threshold is kept").isZero();
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void handleThatWasNotReleased_isWithTheNextTrim() {
+    leaveAHandle();
+    assertThat(pool.trim(0)).isZero();
+    assertThat(script.count("memRelease")).isOne();
+    assertThat(free()).isEqualTo(before);
+    assertThat(pool.trim(0)).isZero();
+    assertThat(script.count("memRelease")).isOne();
+  }
+
+  @Test
+  void handleThatWasNotReleased_isWithTheNextBlock() {
+    leaveAHandle();
+    try (Buffer _ = pool.allocate(MIB, stream)) {
+      assertThat(script.count("memRelease")).isEqualTo(2);
+      assertThat(free()).isEqualTo(before - 2 * MIB);
+    }
+  }
+
+  /** Whoever failed is no obstacle. */
+  @Test
+  void whatOneThreadCouldNotRelease_anotherCan() throws InterruptedException {
+    leavePages(2 * MIB);
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED, 1);
+    assertThatThrownBy(() -> pool.trim(0)).isInstanceOf(CudaException.class);
+    Thread other = threads.start(() -> assertThat(pool.trim(0)).isZero());
+    other.join(20_000);
+    assertThat(other.isAlive()).isFalse();
+    threads.assertNoFailures();
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void pool_endsWithWhatWasLeftInIt() {
+    leavePages(6 * MIB);
+    pool.close();
+    assertThat(free()).isEqualTo(before);
+    assertThat(script.count("memAddressFree")).isEqualTo(script.count("memAddressReserve"));
+  }
+
+  @Test
+  void memoryOfAnExportablePool_isSharedByItsPages() {
+    try (Buffer ours = pool.allocate(MIB, stream)) {
+      assertThatThrownBy(ours::descriptor).hasMessageContaining("without ElasticPoolOptions");
+    }
+    try (ElasticMemoryPool shared =
+            new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS.withExportable(true));
+        Buffer ours = shared.allocate(MIB, stream)) {
+      assertThatThrownBy(ours::descriptor)
+          .hasMessageContaining("its pages are exported by ElasticMemoryPool.export");
+    }
+  }
+}
