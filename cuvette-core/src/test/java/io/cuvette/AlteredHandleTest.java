@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -347,6 +348,29 @@ class AlteredHandleTest extends OverFakeSharing {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage("descriptor: claims to be of kind HOST_POOL, and is device memory");
       assertThat(driver.imports).hasValue(1);
+    }
+  }
+
+  /** As by the handle of what this process gave a peer: it would be freed under its owner. */
+  @Test
+  void memoryOfAPoolOfThisProcess_isNotTakenForAnothers_norFreed() {
+    AtomicLong mapped = new AtomicLong();
+    try (var own = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+        DeviceBuffer buffer = own.allocate(FakeSharing.ALLOCATION_BYTES);
+        DeviceMemoryResource resource = mapped()) {
+      driver.places =
+          address -> {
+            mapped.set(address);
+            return buffer.address();
+          };
+      assertThatThrownBy(() -> resource.importBuffer(altered(1)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageStartingWith("descriptor: 0x%x is of pool 0x", buffer.address())
+          .hasMessageEndingWith("(expected: another's; use the buffer itself)");
+      assertThat(driver.frees).hasValue(0);
+      buffer.fill((byte) 1);
+      driver.places = address -> address;
+      driver.ordered().memFreeAsync(0, mapped.get(), 0);
     }
   }
 }

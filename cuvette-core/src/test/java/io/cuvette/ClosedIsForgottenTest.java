@@ -70,7 +70,7 @@ class ClosedIsForgottenTest {
     }
   }
 
-  private static WeakReference<Object> closedStream(CudaDevice device) {
+  private static WeakReference<Object> briefStream(CudaDevice device) {
     try (CudaStream stream = device.createStream()) {
       return new WeakReference<>(stream.core().state);
     }
@@ -79,7 +79,7 @@ class ClosedIsForgottenTest {
   @Test
   void closedStreams_areNotKeptByTheirCuda() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
-      checkForgotten(closedStream(cuda.device(0)));
+      checkForgotten(briefStream(cuda.device(0)));
     }
   }
 

@@ -8,6 +8,9 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphDependency;
+import io.cuvette.GraphNode;
 import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -17,6 +20,8 @@ import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Graph;
+import java.util.HashMap;
 import java.util.Map;
 
 /** What a driver answers in the place of an error is told in words, and the node is named. */
@@ -103,5 +108,82 @@ class GraphRefusalsTest {
       executable.launch(stream);
       stream.synchronize();
     }
+  }
+
+  private static void refused(
+      Map<String, Runnable> calls, Class<? extends Exception> type, String text) {
+    calls.forEach((name, call) ->
+        assertThatExceptionOfType(type).as(name).isThrownBy(call::run).withMessageContaining(text));
+  }
+
+  private static Map<String, Runnable> usesIn(CudaGraphExec executable, GraphNode node, Buffer to) {
+    return Map.of(
+        "updateIn", () -> node.updateIn(executable).fill(to, (byte) 2),
+        "setEnabledIn", () -> node.setEnabledIn(executable, false),
+        "isEnabledIn",
+            () -> {
+              boolean _ = node.isEnabledIn(executable);
+            });
+  }
+
+  /** The driver does not survive a node that it has not. */
+  @CudaTest
+  void nodeThatWasRemoved_isRefusedByAllThatTakesOne(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer to = pool.allocate(64, stream);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode node = definition.root().fill(to, (byte) 1);
+      GraphNode other = definition.root().empty();
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        node.remove();
+        Map<String, Runnable> calls = new HashMap<>(usesIn(executable, node, to));
+        calls.put("type", node::type);
+        calls.put("parameters", node::parameters);
+        calls.put("priority", node::priority);
+        calls.put("setPriority", () -> node.setPriority(0));
+        calls.put("dependencies", node::dependencies);
+        calls.put("dependents", node::dependents);
+        calls.put("update", () -> node.update().fill(to, (byte) 2));
+        calls.put("edge from", () -> definition.edges().add(new GraphDependency(node, other)));
+        calls.put("edge to", () -> definition.edges().add(new GraphDependency(other, node)));
+        calls.put("after", () -> definition.after(node).empty());
+        calls.put("remove", node::remove);
+        refused(calls, IllegalStateException.class, "was removed");
+        assertThat(definition.edges().remove(new GraphDependency(node, other))).isFalse();
+        assertThat(definition.edges().remove(new GraphDependency(other, node))).isFalse();
+        assertThat(definition.nodes().remove(node)).isFalse();
+        assertThat(definition.nodes()).containsExactly(other);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void nodesAndExecutablesOfOtherGraphs_areRefusedByAllThatTakesThem(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer to = pool.allocate(64, stream);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        GraphDefinition another = new GraphDefinition(cuda.device(0));
+        CudaGraphExec before = definition.graph().instantiate();
+        CudaGraphExec others = another.graph().instantiate()) {
+      GraphNode node = definition.root().fill(to, (byte) 1);
+      GraphNode theirs = another.root().empty();
+      Class<IllegalArgumentException> type = IllegalArgumentException.class;
+      refused(usesIn(others, node, to), type, "was not instantiated from");
+      refused(usesIn(before, node, to), type, "was added after");
+      refused(
+          Map.of(
+              "from", () -> definition.edges().add(new GraphDependency(theirs, node)),
+              "to", () -> definition.edges().add(new GraphDependency(node, theirs)),
+              "after", () -> definition.after(node, theirs).empty()),
+          type,
+          "(expected: a node of ");
+      assertThat(definition.edges().remove(new GraphDependency(theirs, node))).isFalse();
+      assertThat(definition.edges().remove(new GraphDependency(node, theirs))).isFalse();
+      assertThat(definition.nodes().remove(theirs)).isFalse();
+      assertThat(definition.nodes()).containsExactly(node);
+      assertThat(another.nodes()).containsExactly(theirs);
+    }
+    Graph.awaitGone(pool, stream);
   }
 }

@@ -13,7 +13,9 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.Dim3;
+import io.cuvette.GraphDefinition;
 import io.cuvette.KernelArguments;
+import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaException;
@@ -295,6 +297,21 @@ class LaunchRefusalsTest {
     closed(() -> module.kernel("countBytes"), "module 0x");
     closed(module::kernelNames, "module 0x");
     closed(scale::handle, "module 0x");
+    closed(() -> scale.pack(0L, 2f, 16), "module 0x");
+    CudaDevice device = cuda.device(0);
+    closed(() -> scale.attribute(KernelAttribute.NUM_REGS, device), "module 0x");
+    closed(() -> scale.allowDynamicSharedBytes(device, 1_000), "module 0x");
+    closed(() -> scale.setAttribute(KernelAttribute.CACHE_MODE_CA, 1, device), "module 0x");
+    closed(() -> scale.maxActiveBlocks(device, 32, 0), "module 0x");
+    closed(() -> scale.maxPotentialBlockSize(device, 0, 0), "module 0x");
+    closed(() -> scale.availableDynamicSharedBytes(device, 1, 32), "module 0x");
+    closed(() -> scale.maxActiveClusters(device, SMALL), "module 0x");
+    closed(() -> scale.maxPotentialClusterSize(device, SMALL), "module 0x");
+    closed(() -> scale.maxResidentBlocks(device, SMALL), "module 0x");
+    try (GraphDefinition definition = new GraphDefinition(device)) {
+      closed(() -> definition.root().launch(scale, SMALL, 0L, 2f, 16), "module 0x");
+      assertThat(definition.nodes()).isEmpty();
+    }
   }
 
   private static void closed(ThrowingCallable call, String what) {
