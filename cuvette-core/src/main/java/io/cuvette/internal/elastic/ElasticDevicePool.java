@@ -189,6 +189,7 @@ public final class ElasticDevicePool extends DevicePool {
     } finally {
       if (block == null) {
         heap.abort(plan);
+        plan.cache.endIfEmpty(); // whoever closes the stream could not
         if (reserved) {
           held.unreserve(plan.bytes);
         }

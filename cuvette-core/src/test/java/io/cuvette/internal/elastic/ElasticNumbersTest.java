@@ -11,6 +11,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.EngineMemory;
+import io.cuvette.MemoryHook;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
@@ -195,6 +196,28 @@ class ElasticNumbersTest {
     assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNull();
     other.waitFor(home);
     assertThat(heap.take(own, from, MIB, MIB, asking, null)).isNotNull();
+  }
+
+  /** Who closes it cannot end what a thread is about to get. */
+  @Test
+  void streamThatEndsAsNothingCouldBeMapped_isForgottenByThePool() {
+    int next = cache(home).tag + 1;
+    for (int i = 0; i < 3; i++) {
+      CudaStream brief = stream();
+      MemoryHook closing =
+          new MemoryHook() {
+            @Override
+            public void allocPreprocess(Growth growth) {
+              brief.close();
+              throw new UnsupportedOperationException("closed");
+            }
+          };
+      try (var _ = pool.addHook(closing)) {
+        assertThatThrownBy(() -> pool.allocate(MIB, brief)).hasMessage("closed");
+      }
+    }
+    assertThat(cache(stream()).tag).isEqualTo(next);
+    pool.assertConsistent();
   }
 
   /** What it is told from others' memory by may be another stream's by then. */
