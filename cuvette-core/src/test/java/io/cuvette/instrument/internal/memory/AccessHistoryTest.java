@@ -44,6 +44,45 @@ class AccessHistoryTest {
   }
 
   @Test
+  void useThatALaterOneIsNotOrderedBehind_isKept() {
+    Lane first = known.create(0, 0x100, false, null);
+    Lane second = known.create(0, 0x101, false, null);
+    Lane third = known.create(0, 0x102, false, null);
+    for (Kind kind : new Kind[] {Kind.WRITE, Kind.USE}) {
+      WeakReference<Access> earlier = use(first, kind);
+      WeakReference<Access> _ = use(second, kind);
+      Range range = new Range(0x1000, 64, Kind.WRITE, false);
+      third.seen.merge(known.workOf(second));
+      assertThat(history.unordered(range, third, known.order)).isSameAs(earlier.get());
+      known.order.finish(known.workOf(second));
+      assertThat(history.unfinished(range, known.order)).isSameAs(earlier.get());
+      known.order.finish(known.workOf(first));
+      assertThat(history.unfinished(range, known.order)).isNull();
+    }
+  }
+
+  @Test
+  void useOfLaterBytes_isFound_behindThoseOfFinishedOnes() {
+    Lane first = known.create(0, 0x100, false, null);
+    Lane second = known.create(0, 0x101, false, null);
+    for (Kind kind : new Kind[] {Kind.WRITE, Kind.READ}) {
+      for (int i = 0; i < 4; i++) {
+        Range range = new Range(0x1000 + 64 * i, 64, kind, false);
+        Lane lane = i < 3 ? first : second;
+        history.add(new Access(lane, lane.next(), range, CallTrace.passing("use")), known.order);
+      }
+      known.order.finish(known.workOf(first));
+      Range all = new Range(0x1000, 256, Kind.WRITE, false);
+      assertThat(history.unfinished(all, known.order)).extracting(Access::lane).isSameAs(second);
+      assertThat(history.unordered(all, first, known.order)).isNotNull();
+      assertThat(history.unordered(all, second, known.order)).isNull();
+      assertThat(history.unfinished(new Range(0x1000, 192, Kind.WRITE, false), known.order))
+          .isNull();
+      known.order.finish(known.workOf(second));
+    }
+  }
+
+  @Test
   void kernelsUse_isForgotten_onceALaterOneStandsInForIt() {
     Lane lane = known.create(0, 0x100, false, null);
     WeakReference<Access> use = use(lane, Kind.USE);

@@ -29,6 +29,18 @@ class TouchedBytesTest {
   }
 
   @Test
+  void conflict_isAtItsByte_whereverInAPage() {
+    for (int at = 0; at < 4096; at++) {
+      TouchedBytes writer = new TouchedBytes();
+      TouchedBytes reader = new TouchedBytes();
+      writer.touched(0x5000 + at, 1, Touch.WRITE);
+      reader.touched(0x5000 + at, 1, Touch.READ);
+      assertThat(writer.conflict(reader))
+          .isEqualTo(new Conflict(0x5000 + at, Touch.WRITE, Touch.READ));
+    }
+  }
+
+  @Test
   void bytesSideBySide_areNoConflict() {
     first.touched(8, 4, Touch.WRITE);
     second.touched(12, 4, Touch.WRITE);

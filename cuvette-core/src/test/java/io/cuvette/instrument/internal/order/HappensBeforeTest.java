@@ -2,6 +2,9 @@ package io.cuvette.instrument.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class HappensBeforeTest {
@@ -21,6 +24,28 @@ class HappensBeforeTest {
     assertThat(lane.isRetired()).isTrue();
     assertThat(lane.isFinished(work)).isTrue();
     assertThat(other.seen.covers(lane, work)).isFalse();
+  }
+
+  @Test
+  void streamsThatWereDestroyedWhenTheirWorkWasDone_areKeptByNothing() {
+    List<WeakReference<Lane>> gone = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      gone.add(endedStream());
+    }
+    for (int i = 0; i < 10 && gone.stream().anyMatch(each -> each.get() != null); i++) {
+      System.gc();
+    }
+    assertThat(gone).allMatch(each -> each.get() == null);
+  }
+
+  private WeakReference<Lane> endedStream() {
+    Lane ended = order.create(0, "a short one", true);
+    long _ = ended.next();
+    other.seen.merge(ended.known());
+    order.join(order.standard(0, 0)); // which knows of all
+    order.finish(ended.known());
+    order.destroy(ended);
+    return new WeakReference<>(ended);
   }
 
   @Test

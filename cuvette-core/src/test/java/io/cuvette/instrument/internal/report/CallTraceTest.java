@@ -41,4 +41,11 @@ class CallTraceTest {
     assertThat(sites.subList(0, 15)).allMatch(site -> isIn(site, "first"));
     assertThat(sites.subList(15, 32)).allMatch(site -> isIn(site, "second"));
   }
+
+  @Test
+  void callThatWasNoMistakeWhenItWasMade_hasNoStack() {
+    Site site = CallTrace.passing("call", "a", 1).site();
+    assertThat(site.toString()).endsWith(": call(a=1)");
+    assertThat(site.getStackTrace()).isEmpty();
+  }
 }
