@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BoxCopy;
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphMemAttribute;
@@ -14,7 +16,11 @@ import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.TransferCalls;
 import java.lang.foreign.Arena;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -43,6 +49,18 @@ class EveryCallFailsTest {
 
   /** What is in libraries of its own, or called by its address. */
   private static final Set<String> PARTS = Set.of("math", "natives");
+
+  private static final Set<Class<?>> OF_CONTEXTS =
+      Set.of(
+          MemoryCalls.class,
+          TransferCalls.class,
+          OrderedCalls.class,
+          StreamCalls.class,
+          EventCalls.class,
+          CaptureCalls.class);
+  private static final List<CudaStatus> REFUSALS =
+      List.of(
+          CudaStatus.INVALID_CONTEXT, CudaStatus.INVALID_HANDLE, CudaStatus.CONTEXT_IS_DESTROYED);
 
   private static final LaunchShape SHAPE =
       new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
@@ -119,6 +137,40 @@ class EveryCallFailsTest {
       assertThat(library.current()).as("%s where %s fails", operation, function).isEqualTo(0xeee);
       assertThat(library.mode()).as("%s where %s fails", operation, function).isEqualTo(1);
       functions.add(function);
+    }
+  }
+
+  /** Some calls are made without a context first, for streams and events name theirs. */
+  @Test
+  void callThatIsRefusedForWantOfAContext_isMadeAgainWithThatOfItsDevice() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(1);
+      for (Operation operation : operations(driver)) {
+        if (OF_CONTEXTS.contains(operation.method.getDeclaringClass())) {
+          for (CudaStatus status : REFUSALS) {
+            checkContext(library, operation, status);
+          }
+        }
+      }
+    }
+  }
+
+  private static void checkContext(StubLibrary library, Operation operation, CudaStatus status) {
+    library.reset();
+    if (operation.run() != null) {
+      return; // the answer makes no sense here
+    }
+    for (String function : called(library)) {
+      library.reset();
+      library.makeCurrent(0);
+      library.fail(function, status.code());
+      operation.run();
+      assertThat(library.calls())
+          .as("%s where %s fails", operation, function)
+          .filteredOn(call -> call.startsWith(function + "@"))
+          .extracting(call -> call.substring(call.lastIndexOf(' ') + 1))
+          .isIn(List.of("c001"), List.of("0", "c001"));
     }
   }
 
