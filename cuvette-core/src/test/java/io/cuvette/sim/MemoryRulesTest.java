@@ -23,7 +23,6 @@ import org.junit.jupiter.api.Timeout;
 /** Rules of memory of each kind, and of the calls that take, place and give it back. */
 class MemoryRulesTest extends SimTestBase {
   private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
-  private static final int PREFERRED = 2;
   private static final int L2_FETCH = 5;
 
   @Test
@@ -79,19 +78,6 @@ class MemoryRulesTest extends SimTestBase {
         assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
       }
     }
-  }
-
-  @Test
-  void managedMemoryOfAPool_prefersThePlaceOfThePool_ifItHasOne() {
-    assertThat(preferred(0, 0)).as("none").isEqualTo(-2);
-    assertThat(preferred(1, 1)).as("device 1").isEqualTo(1);
-    assertThat(preferred(2, 0)).as("the host").isEqualTo(-1);
-  }
-
-  private long preferred(int location, int id) {
-    long pool = driver.pools().memPoolCreate(new PoolProperties(2, 0, location, id, 0));
-    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, 0);
-    return driver.memory().memRangeGetAttribute(0, PREFERRED, address, KIB);
   }
 
   @Test
