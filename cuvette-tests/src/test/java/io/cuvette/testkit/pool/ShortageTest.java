@@ -14,12 +14,16 @@ import io.cuvette.CudaStream;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
@@ -200,6 +204,24 @@ class ShortageTest {
       assertThat(allocated.get()).isEqualTo(4 * UNIT);
       freeing.join();
     }
+  }
+
+  /** It helps no device, and its stream may take long. */
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void memoryOfTheHostOnItsWay_isNotWaitedFor_ifADeviceIsShort(
+      Cuda cuda, @NonBlocking CudaStream other) {
+    PinnedMemoryPool closed = new PinnedMemoryPool(cuda);
+    PinnedBuffer used = closed.allocate(UNIT);
+    try (Buffer target = MemoryResource.direct().allocate(UNIT, other);
+        Gate _ = Gate.on(other)) {
+      used.copyTo(target, other);
+      used.close();
+      closed.close();
+      assertThatThrownBy(() -> cuda.allocate(128 << 20))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(other.isDone()).isFalse();
+    }
+    cuda.device(0).synchronize();
   }
 
   @CudaTest
