@@ -240,6 +240,9 @@ class GraphContentsTest extends SimTestBase {
     assertFails(INVALID, rule, () -> added(0, graph, new GraphNodeParams.Copy(memory, lent, 8)));
     assertFails(INVALID, rule, () -> added(0, graph, new GraphNodeParams.Copy(lent, memory, 8)));
     assertFails(INVALID, rule, () -> added(0, graph, fill(lent, 1)));
+    String none = "0x40";
+    assertFails(INVALID, none, () -> added(0, graph, new GraphNodeParams.Copy(0x40, memory, 8)));
+    assertFails(INVALID, none, () -> added(0, graph, new GraphNodeParams.Copy(memory, 0x40, 8)));
     long node = added(0, graph, new GraphNodeParams.Copy(memory, memory + 8, 8)).node();
     assertFails(
         INVALID,

@@ -133,8 +133,11 @@ class SimSharedEndsTest extends SimSharingBase {
     long made = exporter.virtual().memCreate(2 * MIB, properties);
     int descriptor = exporter.virtual().memExportToShareableHandle(made);
     long seen = importer.virtual().memImportFromShareableHandle(descriptor);
-    assertThat(importer.virtual().memImportFromShareableHandle(descriptor)).isEqualTo(seen);
     DESCRIPTORS.close(descriptor);
+    int again = exporter.virtual().memExportToShareableHandle(made);
+    assertThat(importer.virtual().memImportFromShareableHandle(again)).isEqualTo(seen);
+    DESCRIPTORS.close(again);
+    assertThat(exporter.liveSharedFiles()).as("one file, each time").isEqualTo(1);
     assertThat(importer.virtual().memGetAllocationPropertiesFromHandle(seen)).isEqualTo(properties);
     long range = importer.virtual().memAddressReserve(2 * MIB, 0, 0);
     importer.virtual().memMap(range, 2 * MIB, 0, seen);

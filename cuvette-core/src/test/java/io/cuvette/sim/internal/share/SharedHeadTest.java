@@ -1,10 +1,14 @@
 package io.cuvette.sim.internal.share;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.sim.internal.base.SimRefusal;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.UUID;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -20,5 +24,31 @@ class SharedHeadTest {
     head.write(mapped, kind, 42);
 
     assertThat(SharedHead.read(mapped, kind, kind.headBytes + BYTES, BYTES)).isEqualTo(head);
+  }
+
+  private static SharedHead read(MemorySegment mapped, long fileBytes) {
+    return SharedHead.read(mapped, SharedFile.Kind.MEMORY, fileBytes, BYTES);
+  }
+
+  /** Each of its fields may have been written by anybody. */
+  @Test
+  void headOfSomethingElse_isRefused() {
+    SharedFile.Kind kind = SharedFile.Kind.MEMORY;
+    long fileBytes = kind.headBytes + BYTES;
+    SharedHead head = SharedHead.of(new SharedPlace(UUID.randomUUID(), 1, 7), BYTES);
+    MemorySegment mapped = Arena.ofAuto().allocate(kind.headBytes, 8);
+    for (long field : new long[] {0, 8, 12, 64}) {
+      head.write(mapped, kind, 42);
+      assertThat(read(mapped, fileBytes)).isEqualTo(head);
+      mapped.set(ValueLayout.JAVA_INT, field, mapped.get(ValueLayout.JAVA_INT, field) ^ 8);
+      assertThatExceptionOfType(SimRefusal.class).isThrownBy(() -> read(mapped, fileBytes));
+    }
+    head.write(mapped, SharedFile.Kind.ALLOCATION, 42);
+    assertThatExceptionOfType(SimRefusal.class).isThrownBy(() -> read(mapped, fileBytes));
+    for (long bytes : new long[] {0, BYTES + 1, Long.MAX_VALUE - kind.headBytes}) {
+      SharedHead.of(head.place(), bytes).write(mapped, kind, 42);
+      assertThatExceptionOfType(SimRefusal.class)
+          .isThrownBy(() -> read(mapped, kind.headBytes + bytes));
+    }
   }
 }

@@ -39,4 +39,24 @@ class SharedRingTest {
     ring.publish(first, recorder);
     assertThat(ring.newest()).isEqualTo(second);
   }
+
+  @Test
+  void newest_isTheHighestNumberThatWasPublished() {
+    long[] numbers = new long[4];
+    for (int i = 0; i < 4; i++) {
+      numbers[i] = ring.begin();
+      assertThat(numbers[i]).isEqualTo(i + 1);
+    }
+    long highest = 0;
+    for (int each : new int[] {1, 0, 3, 2}) {
+      ring.publish(numbers[each], recorder);
+      highest = Math.max(highest, numbers[each]);
+      assertThat(ring.newest()).isEqualTo(highest);
+    }
+    for (long number : numbers) {
+      assertThat(ring.isDone(number)).isFalse();
+      ring.done(number);
+      assertThat(ring.isDone(number)).isTrue();
+    }
+  }
 }
