@@ -129,6 +129,7 @@ class HoldsTest {
     check(true, 0);
   }
 
+  @SuppressWarnings("UnusedMethod") // by its handle
   private int read(int value) {
     state = meanwhile.applyAsInt(state);
     meanwhile = IntUnaryOperator.identity();

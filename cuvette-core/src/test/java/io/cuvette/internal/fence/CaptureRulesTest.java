@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** For whom a capture is over, what it keeps, and whose a stream takes part in. */
 class CaptureRulesTest {
@@ -138,6 +139,62 @@ class CaptureRulesTest {
     assertThat(first.begun()).isNull();
     first.over(NONE);
     assertThat(capture.isDone()).as("it is the taker's").isFalse();
+  }
+
+  @Test
+  void captureWithoutAGraph_isLetGoOf_once() {
+    OwnCapture first = new OwnCapture();
+    for (CaptureInfo info : List.of(NONE, INVALID, ACTIVE)) {
+      Capture capture = Capture.own(7, CaptureMemory.ofOne());
+      first.begun(capture);
+      assertThat(first.begun()).isSameAs(capture);
+      first.over(OTHER);
+      assertThat(capture.isDone()).as("another is going on").isFalse();
+      first.over(info);
+      assertThat(capture.isDone()).isTrue();
+      assertThat(first.begun()).isNull();
+    }
+    Capture last = Capture.own(7, CaptureMemory.ofOne());
+    first.begun(last);
+    first.over();
+    assertThat(last.isDone()).isTrue();
+    first.over();
+    assertThat(first.begun()).isNull();
+  }
+
+  /** Under a lock that the next thread has to get. */
+  @Test
+  @Timeout(60)
+  void streamsThatTakeMemory_areNumberedInTheirOrder_byAnyThread() throws InterruptedException {
+    Capture capture = Capture.built();
+    List<Integer> numbers = new ArrayList<>();
+    capture.hold(ending(() -> numbers.add(-1)));
+    for (String name : List.of("first", "second", "first", "third", "second", "third")) {
+      Thread thread =
+          Thread.ofPlatform()
+              .start(() -> {
+                numbers.add(capture.number(name));
+                capture.keep(MemorySegment.ofArray(new byte[1]));
+                capture.hold(ending(() -> {}));
+                capture.forEachHost(host -> assertThat(host.byteSize()).isEqualTo(1));
+              });
+      thread.join();
+    }
+    assertThat(numbers).containsExactly(0, 1, 0, 2, 1, 2);
+    capture.letGo();
+    assertThat(numbers).endsWith(2, -1);
+    Thread last = Thread.ofPlatform().start(() -> numbers.add(capture.number("fourth")));
+    last.join();
+    assertThat(numbers).endsWith(-1, 3);
+  }
+
+  @Test
+  void eventThatAGraphHas_isKnownByTheRefusal() {
+    for (CudaStatus status : CudaStatus.values()) {
+      assertThat(Capture.hasTheRecord(new CudaException(status, "cuEventQuery", "the test's")))
+          .as("%s", status)
+          .isEqualTo(status == CudaStatus.CAPTURED_EVENT || status == CudaStatus.INVALID_VALUE);
+    }
   }
 
   /** One segment of an arena stands for all of it. */
