@@ -5,9 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class SanitizerHandleTest extends SanitizerTestBase {
@@ -122,6 +127,42 @@ class SanitizerHandleTest extends SanitizerTestBase {
 
     assertSilent();
     assertThat(above.leaks()).isEmpty();
+  }
+
+  @Test
+  void kernelsOfALibraryThatIsGone_areNamed_byEachCall() {
+    KernelCalls kernels = driver.kernels();
+    long library = kernels.libraryLoadData(new byte[1]);
+    long kernel = kernels.libraryGetKernel(library, "any");
+    LaunchShape shape = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+    List<Runnable> calls =
+        List.of(
+            () -> kernels.kernelGetName(kernel),
+            () -> kernels.kernelGetParamInfo(kernel, 0),
+            () -> kernels.kernelGetAttribute(0, kernel, 0),
+            () -> kernels.kernelSetAttribute(8, 1, kernel, 0),
+            () -> kernels.occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, 0),
+            () -> kernels.occupancyMaxPotentialBlockSize(0, kernel, 0, 0),
+            () -> kernels.occupancyAvailableDynamicSMemPerBlock(0, kernel, 1, 32),
+            () -> kernels.occupancyMaxActiveClusters(0, kernel, shape),
+            () -> kernels.occupancyMaxPotentialClusterSize(0, kernel, shape),
+            () ->
+                kernels.launchKernel(
+                    0, 0, kernel, shape, new LaunchParameters(MemorySegment.NULL, List.of())));
+    tiny.refuse("libraryUnload");
+    assertThatExceptionOfType(CudaException.class).isThrownBy(() -> kernels.libraryUnload(library));
+    calls.forEach(Runnable::run);
+    assertSilent();
+    tiny.refuse("nothing");
+    kernels.libraryUnload(library);
+    for (Runnable call : calls) {
+      call.run();
+      assertThat(assertOnly(Misuse.DESTROYED_HANDLE).sites())
+          .as("call %d", calls.indexOf(call))
+          .extracting(Site::call)
+          .anyMatch(site -> site.startsWith("libraryUnload("));
+      reports.clear();
+    }
   }
 
   @Test

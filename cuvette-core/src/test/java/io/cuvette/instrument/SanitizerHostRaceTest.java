@@ -153,6 +153,60 @@ class SanitizerHostRaceTest {
     assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
   }
 
+  /** A view may end, and begin in the middle. */
+  @Test
+  void memoryOfAHostPool_isLookedAtThroughTheViewThatLives() {
+    try (Machine on = new Machine(1);
+        Arena arena = Arena.ofConfined()) {
+      long pool = on.driver.pools().memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
+      long block = on.driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, on.stream);
+      try (Arena before = Arena.ofConfined()) {
+        on.driver.memory().hostView(0, block, BYTES, before).fill((byte) 1);
+      }
+      long half = BYTES / 2;
+      MemorySegment view = on.driver.memory().hostView(0, block + half, half, arena);
+      on.driver.transfers().memcpyAsync(0, on.memory, block + half + 64, 64, on.stream);
+      view.set(ValueLayout.JAVA_BYTE, 63, (byte) 3);
+      view.set(ValueLayout.JAVA_BYTE, 128, (byte) 3);
+      on.synchronize();
+      assertThat(reports).isEmpty();
+      on.driver.transfers().memcpyAsync(0, on.memory, block + half + 64, 64, on.stream);
+      view.set(ValueLayout.JAVA_BYTE, 64, (byte) 3);
+      on.synchronize();
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  @Test
+  void memoryOfTheProgram_isLookedAt_fromItsRegistrationOn() {
+    try (Machine on = new Machine(1);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment registered = arena.allocate(BYTES, BYTES);
+      on.driver.memory().memHostRegister(0, registered, 0);
+      on.send(registered.asSlice(64, 64));
+      registered.set(ValueLayout.JAVA_BYTE, 100, (byte) 3);
+      on.synchronize();
+      on.driver.memory().memHostUnregister(0, registered.address());
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  /** However many pieces there are, each is known to be the device's. */
+  @Test
+  void manyPiecesThatTheDeviceWrites_areNotOfTheHost() {
+    try (Machine on = new Machine(1)) {
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
+      on.driver.transfers().memcpyHtoDAsync(0, on.memory, on.pinned, on.stream);
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
+      for (long at = 0; at < BYTES; at += 8) {
+        MemorySegment piece = on.pinned.asSlice(at, 4);
+        on.driver.transfers().memcpyDtoHAsync(0, piece, on.memory, on.stream);
+      }
+      on.synchronize();
+    }
+    assertThat(reports).isEmpty();
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void managedMemory_isLookedAt_whereTheHostMayTouchItAtAll(boolean atOnce) {

@@ -162,6 +162,19 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertThat(reports.getLast().misuse()).isEqualTo(Misuse.USE_AFTER_FREE);
   }
 
+  /** Until the last close the memory stays. */
+  @Test
+  void closeUnderWork_ofMemoryThatWasOpenedTwice_isNamedAtTheLastOne() {
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    tiny.openAgain(address);
+    assertThat(driver.sharing().ipcOpenMemHandle(0, HANDLE)).isEqualTo(address);
+    write(address, one);
+    driver.sharing().ipcCloseMemHandle(0, address);
+    assertSilent();
+    driver.sharing().ipcCloseMemHandle(0, address);
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+  }
+
   @Test
   void closeUnderWork_andTheWrongFree_areReported() {
     long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
@@ -234,6 +247,19 @@ class SanitizerIpcTest extends SanitizerTestBase {
     long address = memory();
     long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
     write(address, one);
+    driver.streams().streamWaitEvent(0, other, theirs);
+    read(address, other);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  /** An event of this process alone shows nothing to others. */
+  @Test
+  void workBehindAnEventOfThisProcess_isARaceStill() {
+    long address = memory();
+    long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    write(address, one);
+    driver.events().eventRecord(0, event(), one);
     driver.streams().streamWaitEvent(0, other, theirs);
     read(address, other);
 

@@ -132,6 +132,14 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   }
 
   @Test
+  void freeOfNothing_isNone() {
+    driver.memory().memFree(0, 0);
+    driver.ordered().memFreeAsync(0, 0, 0);
+    driver.memory().memFreeHost(0, 0);
+    assertSilent();
+  }
+
+  @Test
   void freeWithTheWrongFunction_isInvalid() {
     MemorySegment pinned = driver.memory().memHostAlloc(0, 64, 1);
 

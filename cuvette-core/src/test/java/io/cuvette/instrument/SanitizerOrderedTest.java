@@ -231,6 +231,21 @@ class SanitizerOrderedTest extends SanitizerTestBase {
 
   /** The legacy default stream comes after all work of streams that block with it. */
   @Test
+  void waitForTheLegacyStream_isOneForBlockingStreams() {
+    long block = memory();
+    long blocking = blockingStream();
+    long fourth = stream();
+    write(block, blocking);
+    driver.streams().streamSynchronize(0, 0);
+    write(block, fourth);
+    assertSilent();
+    driver.streams().streamSynchronize(0, 0);
+    write(block, blocking);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void freeOnTheLegacyStream_isOrderedBehindBlockingStreams() {
     long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
     long address = driver.ordered().memAllocAsync(0, 1024, blocking);

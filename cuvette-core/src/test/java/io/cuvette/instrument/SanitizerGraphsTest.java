@@ -1,0 +1,169 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Graphs of somebody else and inside of others, and captures that end otherwise than they should.
+ */
+class SanitizerGraphsTest {
+  private static final long BYTES = 4096;
+  private static final int RELAXED = 2;
+
+  private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
+  private final SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+  private final SanitizerDriver driver =
+      SanitizerDriver.reporting(below, reports::add, Misuse.LEAK);
+  private final long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private final long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private final long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
+  private final long memory = driver.memory().memAlloc(0, BYTES);
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private long graph(GraphNodeParams node) {
+    long graph = driver.graphs().graphCreate();
+    assertThat(driver.graphs().graphAddNode(0, graph, new long[0], node)).isNotNull();
+    return graph;
+  }
+
+  private long filling() {
+    return graph(new GraphNodeParams.Fill(memory, 3, 1, BYTES));
+  }
+
+  private long instantiate(long graph) {
+    return driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+  }
+
+  private void launch(long executable, long stream) {
+    driver.graphs().graphLaunch(0, executable, stream);
+  }
+
+  private void fill(long stream) {
+    driver.transfers().memsetD8Async(0, memory, (byte) 7, BYTES, stream);
+  }
+
+  private SanitizerReport assertOnly(Misuse misuse) {
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(misuse);
+    return reports.getFirst();
+  }
+
+  @Test
+  void launchInABlockingStream_waitsForTheDefaultStream_whichWaitsForIt() {
+    long graph = filling();
+    long executable = instantiate(graph);
+    fill(0);
+    launch(executable, blocking);
+    fill(0);
+    launch(executable, blocking);
+    assertThat(reports).isEmpty();
+    launch(instantiate(graph), one);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void executableOfSomebodyElse_isUsedUnseen() {
+    long graph = filling();
+    long executable = below.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    launch(executable, one);
+    assertThat(driver.graphs().graphExecUpdate(0, executable, graph).result()).isZero();
+    launch(executable, one);
+    driver.streams().streamSynchronize(0, one);
+    driver.graphs().graphExecDestroy(executable);
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void whatALaunchReads_isWrittenByNobodyForThat() {
+    long target = driver.memory().memAlloc(0, BYTES);
+    long executable = instantiate(graph(new GraphNodeParams.Copy(target, memory, BYTES)));
+    launch(executable, one);
+    driver.streams().streamSynchronize(0, one);
+    try (Arena arena = Arena.ofConfined()) {
+      driver.transfers().memcpyDtoHAsync(0, arena.allocate(BYTES), memory, one);
+      assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message()).contains("4096 bytes of it");
+      driver.streams().streamSynchronize(0, one);
+    }
+  }
+
+  @Test
+  void graphInsideAnother_usesItsMemoryToo() {
+    long executable =
+        instantiate(graph(new GraphNodeParams.Child(graph(new GraphNodeParams.Child(filling())))));
+    fill(other);
+    launch(executable, one);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, memory);
+    launch(executable, one);
+    assertOnly(Misuse.USE_AFTER_FREE);
+  }
+
+  @Test
+  void graphsAndTheirCopies_areLeakedUnlessTheyAreDestroyed() {
+    long graph = filling();
+    long copy = driver.graphs().graphClone(graph);
+    assertThat(driver.leaks())
+        .extracting(SanitizerReport::message)
+        .anyMatch(text -> text.contains("graph 0x%x is never freed".formatted(graph)))
+        .anyMatch(text -> text.contains("graph 0x%x is never freed".formatted(copy)));
+    driver.graphs().graphDestroy(copy);
+    driver.graphs().graphDestroy(graph);
+    assertThat(reports).isEmpty();
+    assertThat(driver.leaks())
+        .extracting(SanitizerReport::message)
+        .noneMatch(text -> text.contains("graph"));
+  }
+
+  private void assertNoStreamCaptures() {
+    fill(one);
+    driver.devices().ctxSynchronize(0);
+    assertThat(reports).isEmpty();
+    fill(one);
+    fill(other);
+    assertOnly(Misuse.RACE);
+    driver.devices().ctxSynchronize(0);
+  }
+
+  @Test
+  void captureThatEndedInVain_isOverForAllItsStreams() {
+    long event = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver.events().eventRecord(0, event, one);
+    driver.streams().streamWaitEvent(0, other, event);
+    fill(other);
+    assertThatThrownBy(() -> driver.captures().streamEndCapture(0, one))
+        .isInstanceOfSatisfying(
+            CudaException.class,
+            e -> assertThat(e.status()).isEqualTo(CudaStatus.STREAM_CAPTURE_UNJOINED));
+    assertNoStreamCaptures();
+  }
+
+  @Test
+  void captureThatSomebodyElseEnded_isOver_onceTheDriverSaysSo() {
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
+    fill(one);
+    fill(other); // which is no race yet
+    assertThat(reports).isEmpty();
+    below.graphs().graphDestroy(below.captures().streamEndCapture(0, one));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isZero();
+    driver.devices().ctxSynchronize(0);
+    assertNoStreamCaptures();
+  }
+}
