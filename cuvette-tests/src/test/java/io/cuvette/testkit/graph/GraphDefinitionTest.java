@@ -398,6 +398,11 @@ class GraphDefinitionTest {
       refused(() -> definition.root().allocate(0), "bytes: 0 (expected: > 0)");
       refused(() -> fill.update().copy(a, small), "is of type MEMSET and cannot become MEMCPY");
       refused(() -> fill.update().callback(() -> {}), "cannot become HOST");
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        refused(
+            () -> fill.updateIn(executable).copy(a, small),
+            "is of type MEMSET and cannot become MEMCPY");
+      }
       try (CudaGraphExec executable = other.graph().instantiate()) {
         refused(() -> fill.updateIn(executable).fill(a, (byte) 1), "was not instantiated from");
         refused(() -> fill.setEnabledIn(executable, false), "was not instantiated from");

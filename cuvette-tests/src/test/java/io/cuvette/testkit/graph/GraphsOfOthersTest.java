@@ -132,4 +132,20 @@ class GraphsOfOthersTest {
       }
     }
   }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void graphOfAnotherDevice_isNoChildOfACapture_whichGoesOn(
+      @NonBlocking CudaStream stream, @OnDevice(1) @NonBlocking CudaStream far) {
+    try (CudaGraph child = far.capture(() -> {});
+        CudaGraph graph =
+            stream.capture(() ->
+                assertThatIllegalArgumentException()
+                    .isThrownBy(() -> stream.captureChild(child))
+                    .withMessageStartingWith("graph: ")
+                    .withMessageEndingWith(" of device 1 (expected: of device 0)"));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+    }
+  }
 }
