@@ -1,20 +1,27 @@
 package io.cuvette.testkit.graph;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphNode;
+import io.cuvette.GraphNodeUpdate;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /** What an executable keeps that is updated. */
@@ -84,6 +91,46 @@ class UpdatedMemoryTest {
       update(executable, stream, source, target);
       assertThat(driver.notes()).isEmpty();
       stream.synchronize();
+    }
+  }
+
+  private static void failAfterwards(ScriptedDriver driver, String name) {
+    driver.answer(
+        name,
+        call -> {
+          Object _ = call.proceed();
+          throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "on purpose");
+        });
+  }
+
+  /** The driver may have done what it reports an error of. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAChangeThatFailed_isKept_forTheNodeMayUseItNow(
+      Cuda cuda, ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    for (String call : List.of("graphNodeSetParams", "graphExecNodeSetParams")) {
+      Buffer before = pool.allocate(BYTES, stream);
+      Buffer after = pool.allocate(BYTES, stream);
+      long place = after.address();
+      stream.synchronize();
+      try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+        GraphNode fill = definition.root().fill(before, (byte) 1);
+        CudaGraphExec early = definition.graph().instantiate();
+        failAfterwards(driver, call);
+        boolean inDefinition = call.equals("graphNodeSetParams");
+        GraphNodeUpdate update = inDefinition ? fill.update() : fill.updateIn(early);
+        assertThatThrownBy(() -> update.fill(after, (byte) 5)).isInstanceOf(CudaException.class);
+        driver.unscript(call);
+        after.close();
+        try (Buffer other = pool.allocate(BYTES, stream);
+            CudaGraphExec late = definition.graph().instantiate()) {
+          assertThat(other.address()).as(call).isNotEqualTo(place);
+          (inDefinition ? late : early).launch(stream);
+          stream.synchronize();
+        }
+        early.close();
+      }
+      before.close();
+      Graph.awaitGone(pool, stream);
     }
   }
 }
