@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Streams as handles, and host functions. */
 class StreamsTest extends SimTestBase {
+  private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
   @Test
   void handleValues_areReused_idsNever() {
@@ -322,5 +323,67 @@ class StreamsTest extends SimTestBase {
     assertThat(thrown.get()).hasMessageContaining("DEINITIALIZED");
     assertFails(CudaStatus.DEINITIALIZED, "closed", () -> driver.memory().memAlloc(0, 64));
     driver.close();
+  }
+
+  /** The thread of the functions goes on, whatever one of them does to it. */
+  @Test
+  @Timeout(60)
+  void hostFunctionThatInterruptsItsThread_losesNoOther() throws InterruptedException {
+    long stream = stream(0);
+    CountDownLatch queued = new CountDownLatch(1);
+    CountDownLatch ran = new CountDownLatch(2);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              awaitQuietly(queued);
+              Thread.currentThread().interrupt();
+            });
+    driver.streams().launchHostFunc(0, stream, ran::countDown);
+    driver.streams().launchHostFunc(0, stream, ran::countDown);
+    queued.countDown();
+    assertThat(ran.await(20, TimeUnit.SECONDS)).isTrue();
+    driver.streams().streamSynchronize(0, stream);
+  }
+
+  /** As on a GPU: the thread that waits runs the other streams meanwhile. */
+  @Test
+  @Timeout(60)
+  void hostFunctionThatWaitsForAnotherStream_holdsUpItsOwnAlone() {
+    MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
+    word.fill((byte) 0);
+    long stream = stream(0);
+    long other = stream(0);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              while ((int) INT.getVolatile(word, 0L) == 0) {
+                Thread.onSpinWait();
+              }
+            });
+    driver.transfers().memsetD32Async(0, word.address(), 1, 1, other);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat((int) INT.getVolatile(word, 0L)).isEqualTo(1);
+  }
+
+  /** Each of them waits for the default stream, and it for them; but none for another. */
+  @Test
+  @Timeout(60)
+  void blockingStreams_doNotWaitForEachOther() {
+    long held = driver.streams().streamCreateWithPriority(0, 0, 0);
+    long other = driver.streams().streamCreateWithPriority(0, 0, 0);
+    CountDownLatch goOn = hold(0, held);
+    driver.transfers().memsetD8Async(0, driver.memory().memAlloc(0, 64), (byte) 0, 64, other);
+    driver.streams().streamSynchronize(0, other);
+    driver.streams().streamSynchronize(0, stream(0));
+    assertThat(driver.streams().streamQuery(0, held)).isFalse();
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.streams().streamQuery(0, held)).isTrue();
   }
 }

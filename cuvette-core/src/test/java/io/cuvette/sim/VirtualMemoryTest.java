@@ -265,4 +265,11 @@ class VirtualMemoryTest extends SimTestBase {
     assertFails(INVALID, "device 0 has access 0", () -> fill(range, PAGE + 1));
     driver.streams().streamSynchronize(0, 0);
   }
+
+  @Test
+  void report_countsTheMappings() {
+    map(0);
+    map(2);
+    assertThat(driver.report()).contains("1 reserved ranges of addresses, 2 mappings");
+  }
 }

@@ -27,9 +27,10 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class SimSchedulerTest {
   private final SimDevice device = new SimDevice(0, 1, 0, 1024);
+  private final SimDevice other = new SimDevice(1, 2, 0, 1024);
   private final SimScheduler scheduler =
       new SimScheduler(
-          SimulatedOptions.DEFAULTS.withPace(SimulatedPace.LAZY), List.of(device), _ -> {});
+          SimulatedOptions.DEFAULTS.withPace(SimulatedPace.LAZY), List.of(device, other), _ -> {});
 
   @BeforeEach
   void lock() {
@@ -78,6 +79,39 @@ class SimSchedulerTest {
           throw new AssertionError("in a test");
         });
     assertThatThrownBy(() -> scheduler.await(failing)).hasMessage("in a test");
+  }
+
+  /** The thread that looks for a standstill ends with the work, and sees that some moved. */
+  @Test
+  void workThatIsQueuedAndEnds_isCounted() {
+    long moves = scheduler.moves();
+    for (int i = 0; i < 3; i++) {
+      assertThat(scheduler.isAnyPending()).isFalse();
+      SimOp op = queued(() -> {});
+      assertThat(scheduler.isAnyPending()).isTrue();
+      assertThat(scheduler.moves()).isEqualTo(moves + 1);
+      scheduler.await(op);
+      assertThat(scheduler.moves()).isEqualTo(moves + 2);
+      moves += 2;
+    }
+    assertThat(scheduler.isAnyPending()).isFalse();
+  }
+
+  /** What waits on a device that works, for work of one that failed, would wait for ever. */
+  @Test
+  void workThatWaitsForAFailedDevice_goesOn() {
+    SimOp failing = queued(() -> sneak(new IllegalStateException("a defect")));
+    SimOp behind = queued(() -> {});
+    SimOp waiting = SimOp.waiting(other.legacy(), behind, 0);
+    scheduler.submit(waiting);
+    AtomicInteger ran = new AtomicInteger();
+    SimOp last = SimOp.work(other.legacy(), ran::incrementAndGet, 0, 0);
+    scheduler.submit(last);
+    scheduler.await(failing);
+    scheduler.await(last);
+    assertThat(ran).hasValue(1);
+    assertThat(scheduler.isAnyPending()).isFalse();
+    other.checkWorks();
   }
 
   /** The thread that has run a record rests for a second, unless the next one wakes it. */

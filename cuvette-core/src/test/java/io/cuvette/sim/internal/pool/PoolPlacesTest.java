@@ -1,0 +1,61 @@
+package io.cuvette.sim.internal.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.sim.internal.base.Extent;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** Which gap of a pool an allocation gets: the smallest with memory at its front, if one has. */
+class PoolPlacesTest {
+  private static final long STEP = 2L << 20;
+  private static final long UNIT = 512;
+
+  private final AtomicLong reserved = new AtomicLong();
+  private final PoolSpace space =
+      new PoolSpace(STEP, 0, () -> 64 * STEP - reserved.get(), reserved::addAndGet);
+
+  private Extent take(long bytes) {
+    Extent place = Objects.requireNonNull(space.find(space.gaps, bytes));
+    space.gaps.remove(place);
+    return place;
+  }
+
+  @Test
+  void gapWithMemory_isTakenBeforeASmallerOneWithout() {
+    Extent small = take(STEP);
+    take(UNIT);
+    take(STEP - UNIT);
+    Extent large = take(2 * STEP);
+    take(UNIT);
+    space.gaps.add(small);
+    space.trimTo(0);
+    assertThat(reserved).hasValue(4 * STEP);
+    space.gaps.add(large);
+    assertThat(space.find(space.gaps, UNIT)).isEqualTo(new Extent(large.offset(), UNIT));
+    assertThat(reserved).as("nothing is new").hasValue(4 * STEP);
+  }
+
+  /** What lies behind all allocations is the last to be taken, memory or not. */
+  @Test
+  void gapWithoutMemory_isTakenBeforeTheEnd() {
+    Extent first = take(STEP);
+    take(UNIT);
+    space.gaps.add(first);
+    space.trimTo(0);
+    assertThat(reserved).hasValue(STEP);
+    assertThat(space.find(space.gaps, UNIT)).isEqualTo(new Extent(0, UNIT));
+    assertThat(reserved).hasValue(2 * STEP);
+  }
+
+  @Test
+  void allocationThatTheDeviceHasNoRoomFor_hasNoPlace_andTakesNothing() {
+    take(60 * STEP);
+    assertThat(space.find(space.gaps, 4 * STEP + 1)).isNull();
+    assertThat(reserved).hasValue(60 * STEP);
+    take(4 * STEP);
+    assertThat(reserved).hasValue(64 * STEP);
+    assertThat(space.find(space.gaps, 1)).isNull();
+  }
+}
