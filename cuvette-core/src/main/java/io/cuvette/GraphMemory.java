@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.internal.graph.GraphArena;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ObjectEnding;
+import io.cuvette.internal.session.Session;
 
 /**
  * Memory that several graphs of a device share, which therefore never run at the same time: such as
@@ -26,8 +27,9 @@ public final class GraphMemory implements AutoCloseable {
   GraphMemory(Device device) {
     GraphArena arena = new GraphArena(device);
     this.core = arena;
-    this.ending =
-        ObjectEnding.of(this, device.session(), "graph memory of " + device, false, arena::close);
+    Session of = device.session();
+    String text = "graph memory of " + device;
+    this.ending = of.gate().make(() -> ObjectEnding.of(this, of, text, false, arena::close));
   }
 
   /** {@return the number of the device} */

@@ -192,6 +192,10 @@ class EventTest {
             .isInstanceOfSatisfying(
                 CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_READY))
             .hasMessageContaining("end: event 0x");
+        assertThatThrownBy(() -> CudaEvent.elapsedMillis(waiting, done))
+            .isInstanceOfSatisfying(
+                CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_READY))
+            .hasMessageContaining("start: event 0x");
         gate.open();
         waiting.synchronize();
       }
