@@ -95,6 +95,7 @@ class ForgottenPoolsTest {
   }
 
   /** What the pool is for its Cuda, after its end. */
+  @SuppressWarnings("try") // nothing here is interrupted
   private static <P extends MemoryResource & AutoCloseable> Object usedAndClosed(
       P pool, CudaStream stream) {
     Buffer buffer = pool.allocate(512, stream);

@@ -52,6 +52,7 @@ class FreeingStreamsTest extends OrderingFixture {
 
   /** It has waited for all of them, and cannot be asked any more. */
   @Test
+  @SuppressWarnings("try") // its end is what is tested
   void streamsOfAnotherCudaThatIsClosed_areDone() {
     try (Cuda other = Cuda.open(CudaOptions.simulated())) {
       frees.add(other.device(0).createStream().state);
