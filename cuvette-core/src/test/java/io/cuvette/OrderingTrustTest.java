@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Fit;
@@ -81,6 +82,26 @@ class OrderingTrustTest extends OrderingFixture {
       cuda.driver().events().eventRecord(0, calls.imported.get(), home.state.handle);
       assertThat(event.isDone()).isTrue();
       event.synchronize();
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void eventThatAGraphRecordedAnew_doesNotTellOfTheFirstStream(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode node = definition.root().record(event);
+      long handle = ((GraphNodeParams.EventRecord) node.parameters()).event();
+      event.record(other);
+      assertThat(event.isDone()).isFalse();
+      cuda.driver().events().eventRecord(0, handle, home.state.handle); // as the graph does
+      assertThat(event.isDone()).isTrue();
     }
     buffer.close();
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);

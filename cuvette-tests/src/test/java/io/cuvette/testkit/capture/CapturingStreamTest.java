@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.EventOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
@@ -184,6 +185,28 @@ class CapturingStreamTest {
     driver.events().eventDestroy(0, event);
     driver.streams().streamDestroy(0, theirs);
     Graph.awaitGone(pool, stream);
+  }
+
+  /** The same through an event of the library, whose handle was given out. */
+  @CudaTest(simulatedOnly = true)
+  void streamThatWaitsForAnEventThatOthersRecordedInACapture_isOfThat(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaDriver driver = cuda.driver();
+    long theirs = driver.streams().streamCreateWithPriority(0, 1, 0);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      stream.record(event);
+      long handle = event.handle();
+      driver.captures().streamBeginCapture(0, theirs, RELAXED);
+      driver.events().eventRecord(0, handle, theirs);
+      stream.waitFor(event);
+      assertThatThrownBy(stream::synchronize).hasMessageContaining("is capturing a graph");
+      stream.waitFor(event); // which is of its capture, as the driver knows
+      stream.record(event);
+      driver.streams().streamWaitEvent(0, theirs, handle);
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, theirs));
+    }
+    driver.streams().streamDestroy(0, theirs);
+    stream.synchronize();
   }
 
   /** A copy that is refused only by its wait would be in the graph. */

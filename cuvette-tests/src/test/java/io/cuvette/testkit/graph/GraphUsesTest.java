@@ -21,6 +21,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
@@ -28,6 +29,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What graphs keep of what they use, when calls fail too, and what they refuse. */
@@ -223,6 +225,35 @@ class GraphUsesTest {
       refused(() -> executable.launch(there), "expected: a stream of device 0");
       refused(() -> executable.upload(there), "expected: a stream of device 0");
     }
+  }
+
+  /** The driver crashes when a graph runs without them. */
+  @CudaTest(simulatedOnly = true)
+  void eventsOfNodes_areDestroyedWithTheGraph(
+      Cuda cuda, ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    CudaEvent recorded = cuda.device(0).createEvent();
+    CudaEvent awaited = cuda.device(0).createEvent();
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer out = pool.allocate(BYTES, stream)) {
+      GraphNode waits = definition.root().waitFor(awaited);
+      GraphNode fill = definition.after(waits).fill(out, (byte) 1);
+      GraphNode records = definition.after(fill).record(recorded);
+      Set<Long> handles =
+          Set.of(
+              ((GraphNodeParams.EventWait) waits.parameters()).event(),
+              ((GraphNodeParams.EventRecord) records.parameters()).event());
+      driver.note(
+          "eventDestroy", call -> handles.contains(call.number("event")) ? "destroyed" : null);
+      recorded.close();
+      awaited.close();
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        executable.launch(stream);
+        stream.synchronize();
+      }
+      assertThat(driver.notes()).isEmpty();
+    }
+    Graph.awaitGone(pool, stream);
+    assertThat(driver.notes()).containsExactly("destroyed", "destroyed");
   }
 
   /** Where it is recorded is known to the driver alone then. */

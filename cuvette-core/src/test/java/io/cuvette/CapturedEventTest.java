@@ -1,0 +1,56 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.base.Await;
+import java.util.Set;
+import java.util.concurrent.locks.Lock;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of the driver's event if a capture may have it. */
+@Timeout(60)
+class CapturedEventTest extends OrderingFixture {
+  private static final Set<Thread.State> ARRIVED =
+      Set.of(Thread.State.WAITING, Thread.State.TIMED_WAITING, Thread.State.TERMINATED);
+
+  /** A graph that has it would be of what it orders next. */
+  @Test
+  void eventThatOrdersAStreamWhichOthersCanCapture_isNotUsedAgain() {
+    assertThat(other.handle()).isNotZero();
+    home.waitFor(other);
+    assertThat(calls.creates).hasValue(1);
+    assertThat(calls.live).hasValue(0);
+    stream().waitFor(stream());
+    assertThat(calls.live).as("of a stream that nobody can").hasValue(1);
+  }
+
+  /** The driver crashes if it looks at a capture then. */
+  @Test
+  void eventOfACapture_isDestroyedWhileNobodyAsksAboutCaptures() throws InterruptedException {
+    CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY);
+    try (CudaGraph _ = home.capture(() -> event.record(home))) {
+      assertThat(eventsWhileSomebodyAsks(event)).isEqualTo(1);
+      assertThat(calls.live).hasValue(0);
+    }
+    CudaEvent plain = cuda.device(0).createEvent(EventOptions.ORDER_ONLY);
+    plain.record(other);
+    assertThat(eventsWhileSomebodyAsks(plain)).as("it was in none").isZero();
+  }
+
+  private int eventsWhileSomebodyAsks(CudaEvent closed) throws InterruptedException {
+    Thread closing = Thread.ofPlatform().unstarted(closed::close);
+    Lock asking = cuda.session().captures().readLock();
+    int live;
+    asking.lock();
+    try {
+      closing.start();
+      Await.until(() -> ARRIVED.contains(closing.getState()));
+      live = calls.live.get();
+    } finally {
+      asking.unlock();
+    }
+    closing.join();
+    return live;
+  }
+}
