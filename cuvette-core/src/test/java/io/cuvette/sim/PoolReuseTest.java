@@ -22,11 +22,6 @@ class PoolReuseTest {
   private record Scene(SimulatedDriver driver, long one, long other, long pool)
       implements AutoCloseable {
 
-    /** A new stream with flags, or with -1 the default stream. */
-    long stream(int flags) {
-      return flags < 0 ? 0 : driver.streams().streamCreateWithPriority(0, flags, 0);
-    }
-
     /** What is freed stays pending until somebody waits. */
     static Scene of(long seed, int flags, long maxBytes) {
       SimulatedDriver driver =
@@ -203,25 +198,6 @@ class PoolReuseTest {
     }
   }
 
-  /** The default stream and a blocking one wait for each other; no two others of a device do. */
-  @Test
-  void freedMemory_isReusedWhereTheDefaultStreamOrders_andNowhereElse() {
-    int[] kinds = {-1, 0, 1}; // the default stream, a blocking one, and one that is not
-    for (int freeing : kinds) {
-      for (int allocating : kinds) {
-        try (Scene scene = Scene.of(0, 1, 0)) {
-          scene.disable(OPPORTUNISTIC, INTERNAL);
-          scene.use(scene.stream(freeing));
-          scene.use(scene.stream(allocating));
-          boolean ordered = freeing < 0 ? allocating < 1 : allocating < 0 && freeing == 0;
-          assertThat(scene.steps())
-              .as("freed on %d, allocated on %d", freeing, allocating)
-              .isEqualTo(ordered ? 1 : 2);
-        }
-      }
-    }
-  }
-
   /** Of a limited pool the free of a stream is enough, if nothing may wait for another. */
   @Test
   void ownFree_isEnough_whereNoWaitMayBeInserted() {
@@ -233,18 +209,6 @@ class PoolReuseTest {
       scene.driver.streams().streamSynchronize(0, scene.one);
       scene.use(scene.other);
       assertThat(scene.steps()).isEqualTo(1);
-    }
-  }
-
-  /** Also what the host does not know to be free yet. */
-  @Test
-  void poolThatIsDestroyed_givesBackWhatIsDone() {
-    try (Scene scene = Scene.of(0, 1, 0)) {
-      long free = scene.driver.devices().memGetInfo(0).freeBytes();
-      scene.use(scene.one);
-      scene.progress();
-      scene.driver.pools().memPoolDestroy(scene.pool);
-      assertThat(scene.driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free);
     }
   }
 

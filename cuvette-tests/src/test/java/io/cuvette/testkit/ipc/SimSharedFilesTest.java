@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaStatus;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
@@ -11,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files that simulated drivers share: what is open of them and mapped, and for how long. */
 @Timeout(60)
@@ -65,6 +69,141 @@ class SimSharedFilesTest extends SimSharingBase {
     importer.events().eventSynchronize(0, opened);
     exporter.events().eventRecord(0, event, out);
     importer.events().eventSynchronize(0, opened);
+    importer.events().eventDestroy(0, opened);
+    exporter.events().eventDestroy(0, event);
+    exporter.streams().streamSynchronize(0, out);
+    assertThat(exporter.liveSharedFiles()).as("the refused record needs none").isZero();
+    assertThat(importer.liveSharedFiles()).isZero();
+  }
+
+  /** One that is done meanwhile makes room. */
+  @Test
+  void recordBeyondTheEntries_waitsALittle() throws InterruptedException {
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    long opened =
+        importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
+    CountDownLatch go = new CountDownLatch(1);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    for (int i = 0; i < ENTRIES; i++) {
+      exporter.events().eventRecord(0, event, out);
+    }
+    Thread recorder = Thread.currentThread();
+    Thread other =
+        Thread.ofPlatform()
+            .start(() -> {
+              while (recorder.getState() != Thread.State.TIMED_WAITING) {
+                Thread.onSpinWait();
+              }
+              go.countDown();
+            });
+    exporter.events().eventRecord(0, event, out);
+    importer.events().eventSynchronize(0, opened);
+    other.join();
+  }
+
+  /** What is mapped of a file of this process, by the drivers in it. */
+  private static long mappedBytes(Object inode) throws IOException {
+    try (Stream<String> mappings = Files.lines(Path.of("/proc/self/maps"))) {
+      return mappings
+          .map(line -> line.split(" +"))
+          .filter(fields -> fields[4].equals(inode.toString()) && fields[5].startsWith("/memfd:"))
+          .mapToLong(fields -> {
+            String[] range = fields[0].split("-");
+            return Long.parseUnsignedLong(range[1], 16) - Long.parseUnsignedLong(range[0], 16);
+          })
+          .sum();
+    }
+  }
+
+  private static Object inode(int descriptor) throws IOException {
+    return Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:ino");
+  }
+
+  private static int descriptor(byte[] handle) {
+    return ByteBuffer.wrap(handle).order(ByteOrder.LITTLE_ENDIAN).getInt(36);
+  }
+
+  @Test
+  void plainMemory_isMappedNoLongerThanItIsUsed() throws IOException {
+    long ours = exporter.memory().memAlloc(0, MIB);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    Object inode = inode(descriptor(handle));
+    fill(exporter, ours, 1, KIB, out);
+    long alone = mappedBytes(inode);
+    assertThat(alone).isGreaterThanOrEqualTo(MIB);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    assertThat(read(importer, theirs)).isEqualTo((byte) 1);
+    assertThat(mappedBytes(inode)).isGreaterThanOrEqualTo(alone + MIB);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
+    assertThat(mappedBytes(inode)).isEqualTo(alone);
+    exporter.memory().memFree(0, ours);
+    assertThat(mappedBytes(inode)).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {DEVICE, HOST_NUMA})
+  void pool_isMappedNoLongerThanItIsUsed(int location) throws IOException {
+    long pool = pool(location);
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
+    Object inode = inode(descriptor);
+    DESCRIPTORS.close(descriptor);
+    long head = mappedBytes(inode);
+    long ours = allocate(pool, MIB);
+    fill(exporter, ours, 1, KIB, out);
+    long alone = mappedBytes(inode);
+    assertThat(alone).isGreaterThanOrEqualTo(head + MIB);
+    long mapped = imported(pool);
+    long theirs =
+        importer
+            .sharing()
+            .memPoolImportPointer(mapped, exporter.sharing().memPoolExportPointer(ours));
+    assertThat(read(importer, theirs)).isEqualTo((byte) 1);
+    assertThat(mappedBytes(inode)).isGreaterThanOrEqualTo(alone + MIB);
+    importer.ordered().memFreeAsync(0, theirs, in);
+    importer.streams().streamSynchronize(0, in);
+    importer.pools().memPoolDestroy(mapped);
+    assertThat(mappedBytes(inode)).isEqualTo(alone);
+    exporter.ordered().memFreeAsync(0, ours, out);
+    exporter.streams().streamSynchronize(0, out);
+    assertThat(mappedBytes(inode)).isEqualTo(head);
+    exporter.pools().memPoolDestroy(pool);
+    assertThat(mappedBytes(inode)).isZero();
+  }
+
+  @Test
+  void event_isMappedNoLongerThanItIsThere() throws IOException {
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    Object inode = inode(descriptor(handle));
+    long alone = mappedBytes(inode);
+    assertThat(alone).isPositive();
+    long opened = importer.sharing().ipcOpenEventHandle(0, handle);
+    assertThat(mappedBytes(inode)).isEqualTo(2 * alone);
+    importer.events().eventDestroy(0, opened);
+    assertThat(mappedBytes(inode)).isEqualTo(alone);
+    exporter.events().eventDestroy(0, event);
+    assertThat(mappedBytes(inode)).isZero();
+  }
+
+  @Test
+  void descriptorOfNoPool_isRefused() {
+    int closed = DESCRIPTORS.memoryFile("cuvette-closed", 1);
+    DESCRIPTORS.close(closed);
+    for (int number : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, closed}) {
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "descriptor: %d (expected: an open one)".formatted(number),
+          () -> importer.sharing().memPoolImportFromShareableHandle(number));
+    }
+    for (long bytes : new long[] {0, 100, 4096}) {
+      int small = DESCRIPTORS.memoryFile("cuvette-small", bytes);
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "a file of %d bytes (expected".formatted(bytes),
+          () -> importer.sharing().memPoolImportFromShareableHandle(small));
+      DESCRIPTORS.close(small);
+    }
+    assertThat(importer.liveSharedFiles()).isZero();
   }
 
   private static void await(CountDownLatch go) {
