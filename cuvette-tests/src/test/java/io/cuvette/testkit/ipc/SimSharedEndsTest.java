@@ -7,6 +7,12 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,6 +20,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is shared goes where its device is, and goes when the last has ended it. */
 class SimSharedEndsTest extends SimSharingBase {
+  /** Where the head of a shared file has it. */
+  private static final long LOCATION_TYPE = 56;
 
   @Test
   void addressInsideAnAllocation_isExportedAsTheAllocation() {
@@ -179,5 +187,33 @@ class SimSharedEndsTest extends SimSharingBase {
         CudaStatus.INVALID_VALUE,
         "device 0 has access 0",
         () -> importer.transfers().memsetD8Async(0, theirs, (byte) 5, 1, in));
+  }
+
+  /** Whoever has the descriptor can write there. */
+  @ParameterizedTest
+  @ValueSource(ints = {DEVICE, HOST_NUMA})
+  void poolOfAPlaceThatNoneIsOf_isRefused(int location) throws IOException {
+    long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
+    try (FileChannel file =
+        FileChannel.open(Path.of("/proc/self/fd/" + descriptor), StandardOpenOption.WRITE)) {
+      for (int written : new int[] {0, 2, DEVICE + HOST_NUMA - location, 7, -1}) {
+        ByteBuffer type = ByteBuffer.allocate(4).order(ByteOrder.nativeOrder());
+        file.write(type.putInt(0, written), LOCATION_TYPE);
+        assertFails(
+            CudaStatus.INVALID_VALUE,
+            "location type: %d of a shared pool (expected: %d)".formatted(written, location),
+            () -> importer.sharing().memPoolImportFromShareableHandle(descriptor));
+      }
+      assertThat(importer.livePools()).isZero();
+      assertThat(importer.liveSharedFiles()).isZero();
+      ByteBuffer right = ByteBuffer.allocate(4).order(ByteOrder.nativeOrder());
+      file.write(right.putInt(0, location), LOCATION_TYPE);
+      long mapped = importer.sharing().memPoolImportFromShareableHandle(descriptor);
+      importer.pools().memPoolDestroy(mapped);
+      assertThat(importer.liveSharedFiles()).isZero();
+    } finally {
+      DESCRIPTORS.close(descriptor);
+    }
   }
 }
