@@ -14,6 +14,7 @@ import io.cuvette.GrowableBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
@@ -44,6 +45,45 @@ class GrowableEndTest {
     cuda.device(0).synchronize();
     cuda.device(0).growable(MIB).close(); // takes back what graphs have left
     assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free);
+  }
+
+  @Test
+  void bufferLeftOpen_isGivenBackWithItsCuda() {
+    ScriptedDriver script = new ScriptedDriver();
+    GrowableBuffer buffer;
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      buffer = cuda.device(0).growable(64 * MIB);
+      buffer.grow(8 * MIB);
+      buffer.fill((byte) 1);
+    }
+    assertThat(buffer.isClosed()).isTrue();
+    assertThat(script.count("memUnmap")).isOne();
+    assertThat(script.count("memAddressFree")).isOne();
+  }
+
+  /** It reports what earlier work failed with: the next piece would find its place taken. */
+  @Test
+  void pieceThatMayBeMapped_isUnmapped() {
+    for (boolean isDone : new boolean[] {true, false}) {
+      ScriptedDriver script = new ScriptedDriver();
+      try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+          GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
+        long free = cuda.device(0).memoryInfo().freeBytes();
+        script.answer("memMap", call -> losing(call, isDone));
+        assertThatThrownBy(() -> buffer.grow(8 * MIB)).isInstanceOf(CudaException.class);
+        script.unscript("memMap");
+        assertThat(script.count("memUnmap")).isEqualTo(isDone ? 1 : 0);
+        assertThat(buffer.blockBytes()).isZero();
+        buffer.grow(8 * MIB);
+        assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free - 8 * MIB);
+        buffer.fill((byte) 1);
+      }
+    }
+  }
+
+  private static Object losing(DriverCall call, boolean isDone) throws Throwable {
+    Object _ = isDone ? call.proceed() : null;
+    throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
   }
 
   /** There is nothing in it that could have gone. */
@@ -125,12 +165,7 @@ class GrowableEndTest {
         GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
         buffer.grow(2 * MIB);
         buffer.grow(8 * MIB);
-        script.answer(
-            "memUnmap",
-            call -> {
-              Object _ = isDone ? call.proceed() : null;
-              throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
-            });
+        script.answer("memUnmap", call -> losing(call, isDone));
         assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
         script.unscript("memUnmap");
         assertThat(cuda.leaksFound()).isZero(); // what failed is tried again
@@ -148,14 +183,12 @@ class GrowableEndTest {
           GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
         buffer.grow(2 * MIB);
         buffer.grow(8 * MIB);
-        script.answer(
-            "memUnmap",
-            call -> {
-              Object _ = isDone ? call.proceed() : null;
-              throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
-            });
+        script.answer("memUnmap", call -> losing(call, isDone));
         assertThatThrownBy(() -> buffer.shrink(2 * MIB)).isInstanceOf(CudaException.class);
         script.unscript("memUnmap");
+        script.fail("memGetAccess", CudaStatus.NOT_PERMITTED, 1);
+        assertThatThrownBy(() -> buffer.shrink(2 * MIB)).as("no answer is no").isNotNull();
+        assertThat(buffer.blockBytes()).isGreaterThan(2 * MIB);
         buffer.shrink(2 * MIB);
         assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
         assertThat(script.count("memUnmap")).isEqualTo(isDone ? 0 : 1);
@@ -174,12 +207,7 @@ class GrowableEndTest {
     Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
     GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
     buffer.grow(8 * MIB);
-    script.answer(
-        "memAddressFree",
-        call -> {
-          Object _ = call.proceed();
-          throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
-        });
+    script.answer("memAddressFree", call -> losing(call, true));
     assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
     script.unscript("memAddressFree");
     cuda.close();

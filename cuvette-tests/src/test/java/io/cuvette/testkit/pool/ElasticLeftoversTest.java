@@ -110,6 +110,39 @@ class ElasticLeftoversTest {
     }
   }
 
+  /** It reports what earlier work failed with: the handle may be another's by now. */
+  @Test
+  void handleThatMayBeReleased_isNotReleasedAgain() {
+    script.note("memRelease");
+    script.answer(
+        "memRelease",
+        call -> {
+          Object _ = call.proceed();
+          throw new CudaException(CudaStatus.ILLEGAL_ADDRESS, call.name(), "on purpose");
+        });
+    assertThatThrownBy(() -> pool.allocate(MIB, stream)).isInstanceOf(CudaException.class);
+    script.unscript("memRelease");
+    assertThat(pool.trim(0)).isZero();
+    assertThat(script.notes()).hasSize(1);
+    assertThat(free()).isEqualTo(before);
+  }
+
+  /** The addresses of what is still mapped are nobody else's. */
+  @Test
+  void addressesOfCachedMemoryThatCannotBeUnmapped_areKeptUntilItIs() {
+    script.note("memAddressFree");
+    ElasticMemoryPool caching = new ElasticMemoryPool(cuda);
+    caching.allocate(6 * MIB, stream).close();
+    stream.synchronize();
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(caching::close).isInstanceOf(CudaException.class);
+    assertThat(script.notes()).isEmpty();
+    script.unscript("memUnmap");
+    caching.close();
+    cuda.close();
+    assertThat(script.notes()).hasSize((int) script.count("memAddressReserve"));
+  }
+
   /** Whoever failed is no obstacle. */
   @Test
   void whatOneThreadCouldNotRelease_anotherCan() throws InterruptedException {
