@@ -1,12 +1,14 @@
 package io.cuvette.testkit.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.ScriptedDriver;
@@ -14,6 +16,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -84,6 +89,91 @@ class AsyncCopyFailuresTest {
         for (boolean in : new boolean[] {true, false}) {
           var failure = new CudaException(CudaStatus.INVALID_VALUE, "copy", "on purpose");
           assertThat(failing(failure, host, in)).isSameAs(failure).hasNoSuppressedExceptions();
+        }
+      }
+    }
+  }
+
+  /** It would not be known when the memory can be used again. */
+  @Test
+  void copyWhoseCompletionFails_saysThatItIsQueued() {
+    var failure = new CudaException(CudaStatus.NOT_PERMITTED, "cuLaunchHostFunc", "on purpose");
+    driver.answer(
+        "launchHostFunc",
+        _ -> {
+          throw failure;
+        });
+    try (Buffer other = cuda.allocate(BYTES, stream);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment host = arena.allocate(16);
+      for (ThrowingCallable copy :
+          List.<ThrowingCallable>of(
+              () -> buffer.copyFromAsync(other, stream),
+              () -> buffer.copyFromAsync(host, stream),
+              () -> buffer.copyToAsync(host, stream))) {
+        assertThatThrownBy(copy)
+            .isInstanceOf(CudaException.class)
+            .hasMessageContaining("the copy is queued, and nothing tells when it is done");
+      }
+    } finally {
+      driver.unscript("launchHostFunc");
+    }
+  }
+
+  /** Asks for each kind of copy, also of no bytes. */
+  private void refuses(Buffer of, CudaStream on, Class<? extends Exception> type) {
+    MemorySegment host = Arena.ofAuto().allocate(16);
+    for (int bytes : new int[] {0, 16}) {
+      MemorySegment part = host.asSlice(0, bytes);
+      for (ThrowingCallable copy :
+          List.<ThrowingCallable>of(
+              () -> of.copyFromAsync(buffer.slice(0, bytes), on),
+              () -> of.copyFromAsync(part, on),
+              () -> of.copyToAsync(part, on))) {
+        assertThatThrownBy(copy).isInstanceOf(type);
+      }
+    }
+  }
+
+  @Test
+  void whatCannotBeUsed_isRefused_andNothingIsQueued() {
+    CudaStream ended = cuda.device(0).createStream();
+    ended.close();
+    Buffer closed = cuda.allocate(BYTES, stream);
+    closed.close();
+    Buffer open = cuda.allocate(BYTES, stream);
+    try (Cuda another = Cuda.open(CudaOptions.simulated())) {
+      driver.note("memcpyHtoDAsync", "memcpyDtoHAsync", "memcpyAsync", "launchHostFunc");
+      refuses(open, ended, IllegalStateException.class);
+      refuses(closed, stream, IllegalStateException.class);
+      refuses(open, another.device(0).createStream(), IllegalArgumentException.class);
+      CudaStream capturing = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      capturing.capture(() -> refuses(open, capturing, IllegalStateException.class)).close();
+      MemorySegment large = Arena.ofAuto().allocate(BYTES + 1);
+      assertThatThrownBy(() -> open.copyFromAsync(large, stream))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> open.copyToAsync(large, stream))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> open.copyToAsync(large.asSlice(0, 8).asReadOnly(), stream))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThat(driver.notes()).isEmpty();
+    }
+  }
+
+  @Test
+  void copyOfWhateverIsThere_completes() throws Exception {
+    MemorySegment host = Arena.ofAuto().allocate(BYTES);
+    try (Buffer other = cuda.allocate(BYTES, stream)) {
+      for (int bytes : new int[] {0, 1, BYTES}) {
+        MemorySegment part = host.asSlice(0, bytes);
+        List<CompletableFuture<Void>> all =
+            List.of(
+                buffer.copyFromAsync(part, stream),
+                other.copyFromAsync(buffer.slice(0, bytes), stream),
+                other.copyToAsync(part, stream));
+        stream.synchronize();
+        for (CompletableFuture<Void> each : all) {
+          each.get(40, TimeUnit.SECONDS);
         }
       }
     }
