@@ -9,6 +9,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
 import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaStatus;
@@ -283,6 +284,23 @@ class GraphMemoryTest {
         each.synchronize();
         assertThat(Bytes.areAll(result, 3)).isTrue();
       }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** Nothing would order its launches and those of the others. */
+  @CudaTest
+  void graphThatSharesMemory_isNoPartOfADefinition(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphMemory memory = cuda.device(0).createGraphMemory();
+        Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph shared =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 1, pool, result);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      assertThatThrownBy(() -> definition.root().embed(shared))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("shares memory with others");
+      assertThat(definition.nodes()).isEmpty();
     }
     Graph.awaitGone(pool, stream);
   }
