@@ -61,11 +61,6 @@ public record Paging(Device device, List<Integer> peers, int handleTypes, long u
   }
 
   private static void checkPeer(Device device, int peer) {
-    int devices = device.session().devices().size();
-    if (peer < 0 || peer >= devices) {
-      throw new IllegalArgumentException(
-          "peers: device %d (expected: 0 to %d)".formatted(peer, devices - 1));
-    }
     if (!device.ask(driver -> driver.devices().deviceCanAccessPeer(peer, device.id()))) {
       throw new IllegalArgumentException(
           "peers: device %d cannot access memory of %s".formatted(peer, device));
