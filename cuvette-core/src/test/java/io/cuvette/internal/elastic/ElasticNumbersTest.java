@@ -95,6 +95,10 @@ class ElasticNumbersTest {
     pool.resetPeaks(cuda.device(0));
     assertThat(pool.stats().peakUsedBytes()).isZero();
     assertThat(pool.stats().allocations()).isEqualTo(3);
+    assertThat(pool.trim(0)).isEqualTo(6 * MIB);
+    assertThat(pool.stats().peakHeldBytes()).isEqualTo(6 * MIB);
+    pool.resetPeaks(cuda.device(0));
+    assertThat(pool.stats().peakHeldBytes()).isZero();
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.EngineMemory;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.driver.CudaException;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -55,7 +56,8 @@ class ElasticRefusalTest {
     }
     assertThat(heap.leavesApart(512)).isTrue();
     assertThatThrownBy(() -> pool.allocate(255 * MIB, stream))
-        .isInstanceOf(OutOfDeviceMemoryException.class);
+        .isInstanceOf(OutOfDeviceMemoryException.class)
+        .hasCauseInstanceOf(CudaException.class);
     assertThat(heap.leavesApart(512)).isFalse();
   }
 
