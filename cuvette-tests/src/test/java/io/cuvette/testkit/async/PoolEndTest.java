@@ -209,9 +209,12 @@ class PoolEndTest {
 
   @CudaTest(simulatedOnly = true, tidy = false)
   void memoryThatCannotBeFreedAtTheEnd_isReported(Cuda cuda, ScriptedDriver driver) {
-    Buffer _ = newResource(cuda).allocate(4096);
+    Buffer buffer = newResource(cuda).allocate(4096);
+    long address = buffer.address();
     driver.fail("memFreeAsync", CudaStatus.NOT_PERMITTED, 1);
+    driver.note("memFree", call -> call.number("address") == address ? "freed" : null);
     assertThatThrownBy(cuda::close).hasMessageContaining("scripted by the test");
+    assertThat(driver.notes()).as("in no order, at last").containsExactly("freed");
   }
 
   private static void closeAfterItsStream(

@@ -29,6 +29,7 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.AtOnce;
+import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.OneChunk;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,6 +75,29 @@ class ShortageTest {
           buffer.fill((byte) i, stream);
         }
       }
+    }
+  }
+
+  /** It cannot be waited for: nobody knows when the work before is done. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAStreamThatCaptures_isNotTaken_howeverShortItIs(
+      Cuda cuda, @NonBlocking CudaStream capturing, @NonBlocking CudaStream other) {
+    try (MemoryPool pool = limited(cuda, BLOCK + 512)) {
+      pool.allocate(BLOCK + 512, capturing).close();
+      try (Buffer _ = pool.allocate(UNIT, capturing); // the chunk is not released
+          Gate _ = Gate.on(capturing)) {
+        try (Buffer buffer = pool.allocate(BLOCK, capturing)) {
+          buffer.fill((byte) 1, capturing);
+        }
+        Graph.of(
+                capturing,
+                () ->
+                    assertThatThrownBy(() -> pool.allocate(BLOCK, other))
+                        .isInstanceOf(OutOfDeviceMemoryException.class))
+            .close();
+      }
+      capturing.synchronize();
+      pool.allocate(BLOCK, other).close();
     }
   }
 
