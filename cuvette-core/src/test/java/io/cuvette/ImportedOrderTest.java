@@ -16,7 +16,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** Behind what work imported memory is freed, and its pool after it. */
@@ -370,38 +369,6 @@ class ImportedOrderTest extends OverFakeSharing {
       buffer.close();
       assertThat(driver.frees).hasValue(1);
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, blocking.handle()));
-    }
-  }
-
-  /** The driver maps what comes back somewhere else. */
-  @Test
-  void placeThatMemoryHadBefore_isFreeForOthers() {
-    try (DeviceMemoryResource resource = mapped()) {
-      DeviceBuffer first = imported(resource, one);
-      long place = first.address();
-      CountDownLatch gate = gate(one);
-      first.close();
-      AtomicLong plug = new AtomicLong();
-      driver.during =
-          call -> {
-            if (call.equals("wait")) {
-              gate.countDown();
-            } else if (call.equals("import")) {
-              long taken = driver.ordered().memAllocAsync(0, FakeSharing.ALLOCATION_BYTES, 0);
-              plug.compareAndSet(0, taken);
-            }
-            return call;
-          };
-      try (DeviceBuffer second = imported(resource, two)) {
-        driver.during = call -> call;
-        assertThat(second.address()).isNotEqualTo(place);
-        driver.ordered().memFreeAsync(0, plug.get(), 0);
-        device.synchronize();
-        try (DeviceBuffer other = resource.importBuffer(descriptor(2, 0, 64))) {
-          other.fill((byte) 1);
-        }
-      }
-      device.synchronize();
     }
   }
 }
