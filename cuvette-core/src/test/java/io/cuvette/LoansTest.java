@@ -53,6 +53,35 @@ class LoansTest {
     }
   }
 
+  /** It has an address then that nobody may take away; what pools lend from has not. */
+  @Test
+  void memoryThatForeignCodeUses_isOutUntilAllOfItIsGivenBack() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL))) {
+      Buffer buffer = MemoryResource.direct().allocate(BYTES, cuda.currentStream());
+      Memory memory = BufferBase.base(buffer).memory();
+      Block block = memory.block();
+      assertThat(block.isOut()).isFalse();
+      Loan ofAPool = Block.lend(memory, BYTES / 2);
+      assertThat(block.isOut()).isFalse();
+      Runnable first = Block.lend(memory);
+      Runnable second = Block.lend(memory);
+      assertThat(block.lenders()).isEqualTo(3);
+      first.run();
+      assertThat(block.isOut()).isTrue();
+      buffer.close();
+      assertThatThrownBy(() -> Block.lend(memory))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageEndingWith("is closed");
+      assertThat(block.lenders()).isEqualTo(2);
+      second.run();
+      assertThat(block.isOut()).isFalse();
+      assertThat(block.holds()).isEqualTo(1);
+      ofAPool.giveBack();
+      assertThat(block.lenders()).isZero();
+      assertThat(block.holds()).isZero();
+    }
+  }
+
   /** Whoever frees what is cached finds what was given back before that. */
   @Test
   @Timeout(60)

@@ -16,6 +16,7 @@ class EndingTest {
     private final int waiting;
     private int asked;
     private int released;
+    int failed;
 
     Counting(Object of, @Nullable ReferenceQueue<Object> queue, int waiting, int lenders) {
       super(of, queue, null);
@@ -31,6 +32,11 @@ class EndingTest {
     @Override
     public void release() {
       released++;
+    }
+
+    @Override
+    public void failed() {
+      failed++;
     }
 
     @Override
@@ -138,5 +144,65 @@ class EndingTest {
         assertThat(ending.untold).hasMessage("not now");
       }
     }
+  }
+
+  @Test
+  void whoHoldsIt_endsIt_orLeavesItToTheLast() {
+    Counting alone = new Counting(new Object(), null, 0, 0);
+    alone.hold();
+    alone.closeHeld();
+    assertThat(alone.released).isEqualTo(1);
+    assertThat(alone.ended()).isTrue();
+    assertThat(alone.holds()).isZero();
+
+    Counting closed = new Counting(new Object(), null, 1, 1);
+    closed.hold();
+    closed.hold();
+    assertThat(closed.close()).isTrue();
+    closed.closeHeld();
+    assertThat(closed.released).isZero();
+    assertThat(closed.holds()).isEqualTo(1);
+    closed.unhold();
+    assertThat(closed.released).isEqualTo(1);
+  }
+
+  @Test
+  void objectThatTheCollectorFound_endsUnlessItIsHeld() {
+    Counting ending = new Counting(new Object(), null, 0, 0);
+    ending.hold();
+    assertThat(ending.reclaim()).isFalse();
+    assertThat(ending.ended()).isFalse();
+    ending.unhold();
+    assertThat(ending.reclaim()).isTrue();
+    assertThat(ending.released).isEqualTo(1);
+    assertThat(ending.reclaim()).isFalse();
+    assertThat(ending.isOut()).isFalse();
+  }
+
+  /** Whoever owns it tries again. */
+  @Test
+  void releaseThatFails_isNotedEachTime_andToldToWhoeverIsThere() {
+    Failing ending = new Failing(false);
+    assertThatThrownBy(ending::close).hasMessage("not now");
+    assertThat(ending.failed).isEqualTo(1);
+    assertThat(ending.untold).isNull();
+    ending.releaseAgain();
+    assertThat(ending.failed).isEqualTo(2);
+    assertThat(ending.untold).hasMessage("not now");
+  }
+
+  /** It must not get lost. */
+  @Test
+  void errorForTheLastUser_isThrown() {
+    Counting ending =
+        new Counting(new Object(), null, 1, 1) {
+          @Override
+          public void release() {
+            throw new OutOfMemoryError("the test's");
+          }
+        };
+    ending.hold();
+    assertThat(ending.close()).isTrue();
+    assertThatThrownBy(ending::unhold).isInstanceOf(OutOfMemoryError.class);
   }
 }
