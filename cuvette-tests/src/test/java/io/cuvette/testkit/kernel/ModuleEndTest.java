@@ -13,6 +13,7 @@ import io.cuvette.LaunchConfig;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
@@ -280,5 +281,25 @@ class ModuleEndTest {
     } finally {
       go.countDown();
     }
+  }
+
+  /** Nobody waits for the stream here, nor closes another module. */
+  @CudaTest(simulatedOnly = true)
+  void closedBehindALaunch_itIsUnloadedByWhoLooksForWhatIsOver(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    CudaModule module = TestKernels.launches(cuda);
+    CudaKernel nothing = module.kernel("doNothing");
+    long handle = stream.handle();
+    try (Gate _ = Gate.on(stream)) {
+      stream.launch(nothing, SMALL);
+      module.close();
+      assertThat(cuda.leaksFound()).isZero();
+      assertThat(script.count("libraryUnload")).isZero();
+    }
+    cuda.driver().streams().streamSynchronize(0, handle);
+    for (int i = 0; i < 1000 && script.count("libraryUnload") == 0; i++) {
+      assertThat(cuda.leaksFound()).isZero();
+    }
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
   }
 }

@@ -10,6 +10,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 
 class ForeignStreamTest {
@@ -74,5 +75,25 @@ class ForeignStreamTest {
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("INVALID_HANDLE");
     }
+  }
+
+  /** A driver gives the handle of a stream that was destroyed to the next one. */
+  @CudaTest(simulatedOnly = true)
+  void streamWithTheHandleOfOneThatIsGone_isAnother(Cuda cuda, ScriptedDriver script) {
+    CudaDevice device = cuda.device(0);
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
+    try (CudaStream gone = device.wrapStream(handle, null)) {
+      script.answer("streamGetId", _ -> 1L << 40);
+      try (CudaStream next = device.wrapStream(handle, null);
+          CudaStream same = device.wrapStream(handle, null)) {
+        assertThat(next).isNotEqualTo(gone);
+        assertThat(same).isEqualTo(next);
+      }
+      script.unscript("streamGetId");
+      try (CudaStream again = device.wrapStream(handle, null)) {
+        assertThat(again).isEqualTo(gone);
+      }
+    }
+    cuda.driver().streams().streamDestroy(0, handle);
   }
 }
