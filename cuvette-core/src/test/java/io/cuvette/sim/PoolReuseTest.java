@@ -143,6 +143,27 @@ class PoolReuseTest {
     }
   }
 
+  /** Nor if it is waited for when the memory is free. */
+  @Test
+  void eventRecordedBeforeTheFree_doesNotOrderIt_whenTheWaitComesBehind() {
+    try (Scene scene = Scene.of(0, 1, 0)) {
+      scene.disable(OPPORTUNISTIC, INTERNAL);
+      long address = scene.allocate(scene.one);
+      long before = scene.driver.events().eventCreate(0, 2);
+      scene.driver.events().eventRecord(0, before, scene.one);
+      scene.driver.ordered().memFreeAsync(0, address, scene.one);
+      long behind = scene.driver.events().eventCreate(0, 2);
+      scene.driver.events().eventRecord(0, behind, scene.one);
+      scene.driver.streams().streamWaitEvent(0, scene.other, before);
+      scene.use(scene.other);
+      assertThat(scene.steps()).isEqualTo(2);
+      long third = scene.driver.streams().streamCreateWithPriority(0, 1, 0);
+      scene.driver.streams().streamWaitEvent(0, third, behind);
+      scene.use(third);
+      assertThat(scene.steps()).isEqualTo(2);
+    }
+  }
+
   @ParameterizedTest
   @MethodSource("seeds")
   void orderByEvents_countsEvenIfTheFreeIsLongDone(long seed) {

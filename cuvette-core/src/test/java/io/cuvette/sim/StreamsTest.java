@@ -370,20 +370,4 @@ class StreamsTest extends SimTestBase {
     driver.streams().streamSynchronize(0, stream);
     assertThat((int) INT.getVolatile(word, 0L)).isEqualTo(1);
   }
-
-  /** Each of them waits for the default stream, and it for them; but none for another. */
-  @Test
-  @Timeout(60)
-  void blockingStreams_doNotWaitForEachOther() {
-    long held = driver.streams().streamCreateWithPriority(0, 0, 0);
-    long other = driver.streams().streamCreateWithPriority(0, 0, 0);
-    CountDownLatch goOn = hold(0, held);
-    driver.transfers().memsetD8Async(0, driver.memory().memAlloc(0, 64), (byte) 0, 64, other);
-    driver.streams().streamSynchronize(0, other);
-    driver.streams().streamSynchronize(0, stream(0));
-    assertThat(driver.streams().streamQuery(0, held)).isFalse();
-    goOn.countDown();
-    driver.streams().streamSynchronize(0, 0);
-    assertThat(driver.streams().streamQuery(0, held)).isTrue();
-  }
 }

@@ -10,9 +10,12 @@ import io.cuvette.sim.SimulatedPace;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -112,6 +115,83 @@ class SimSchedulerTest {
     assertThat(ran).hasValue(1);
     assertThat(scheduler.isAnyPending()).isFalse();
     other.checkWorks();
+  }
+
+  /** Whoever runs up to an operation runs each once, and nothing behind it. */
+  @Test
+  void workThatIsRunThrough_runsOnce_andNothingBehindIt() {
+    List<Integer> ran = new ArrayList<>();
+    List<SimOp> ops = IntStream.range(0, 4).mapToObj(i -> queued(() -> ran.add(i))).toList();
+    assertThat(scheduler.runUpTo(ops.get(1))).isTrue();
+    assertThat(ran).containsExactly(0);
+    for (int i = 0; i < 2; i++) {
+      assertThat(scheduler.runThrough(ops.get(1))).isTrue();
+      assertThat(scheduler.runUpTo(ops.get(0))).isTrue();
+      assertThat(ran).containsExactly(0, 1);
+      assertThat(ops.get(2).isDone()).isFalse();
+    }
+    assertThat(scheduler.runThrough(ops.get(3))).isTrue();
+    assertThat(scheduler.runThrough(ops.get(3))).isTrue();
+    assertThat(ran).containsExactly(0, 1, 2, 3);
+    assertThat(scheduler.isAnyPending()).isFalse();
+  }
+
+  /** Something else has to come first, also if another stream waits for that. */
+  @Test
+  void workBehindWhatIsOutsideOfTheDevice_isNotRunThrough() {
+    AtomicBoolean come = new AtomicBoolean();
+    AtomicInteger ran = new AtomicInteger();
+    SimOp outside = SimOp.waitingOutside(device.legacy(), come::get, ran::incrementAndGet, 0);
+    scheduler.submit(outside);
+    assertThat(scheduler.hasWork()).isTrue();
+    SimOp behind = queued(ran::incrementAndGet);
+    scheduler.submit(SimOp.waiting(other.legacy(), behind, 0));
+    SimOp last = SimOp.work(other.legacy(), ran::incrementAndGet, 0, 0);
+    scheduler.submit(last);
+    assertThat(scheduler.runThrough(behind)).isFalse();
+    assertThat(scheduler.runThrough(last)).isFalse();
+    assertThat(ran).hasValue(0);
+    come.set(true);
+    scheduler.awaitUntil(() -> scheduler.runThrough(last));
+    assertThat(ran).hasValue(3);
+  }
+
+  @Test
+  void workBehindAHostFunction_isNotRunThrough() {
+    CountDownLatch function = new CountDownLatch(1);
+    scheduler.submit(SimOp.host(device.legacy(), function::countDown, 0));
+    AtomicInteger ran = new AtomicInteger();
+    SimOp behind = queued(ran::incrementAndGet);
+    assertThat(scheduler.runThrough(behind)).isFalse();
+    assertThat(ran).hasValue(0);
+    assertThat(function.getCount()).as("this thread has the lock").isEqualTo(1);
+    scheduler.await(behind);
+    assertThat(ran).hasValue(1);
+    assertThat(function.getCount()).isZero();
+  }
+
+  /** What was done before is; what is outside of the driver is gone with it. */
+  @Test
+  void schedulerThatIsClosed_hasNoWork_andEndsWaits() {
+    SimOp done = queued(() -> {});
+    scheduler.await(done);
+    assertThat(scheduler.hasWork()).isFalse();
+    SimOp never = queued(() -> {});
+    assertThat(scheduler.hasWork()).isTrue();
+    scheduler.close();
+    assertThat(scheduler.hasWork()).isFalse();
+    scheduler.await(done);
+    scheduler.await(null);
+    for (Runnable wait :
+        List.<Runnable>of(
+            () -> scheduler.await(never),
+            () -> scheduler.awaitUntil(() -> false),
+            () -> scheduler.awaitOutside(() -> true))) {
+      assertThatExceptionOfType(SimRefusal.class)
+          .isThrownBy(wait::run)
+          .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.DEINITIALIZED));
+    }
+    assertThat(never.isDone()).isFalse();
   }
 
   /** The thread that has run a record rests for a second, unless the next one wakes it. */

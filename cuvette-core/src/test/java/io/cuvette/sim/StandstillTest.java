@@ -1,0 +1,86 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.internal.queue.SimStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When shared queues that hold work up count as standing still, and when not. */
+@Timeout(60)
+class StandstillTest {
+  private static final int UNTIL_EQUAL = 1;
+  private static final int LONG = 4000;
+  private static final int SHORT = 64;
+
+  private final SimulatedDriver patient = open(LONG);
+  private final SimulatedDriver hasty = open(SHORT);
+
+  private static SimulatedDriver open(int patience) {
+    return SimulatedDriver.open(
+        SimulatedOptions.parse("queues=2,queuePatience=%d".formatted(patience)));
+  }
+
+  @AfterEach
+  void close() {
+    patient.close();
+    hasty.close();
+  }
+
+  /** Holds a new stream, which has the second queue, until the word is 1. */
+  private static MemorySegment hold(SimulatedDriver driver, long stream) {
+    MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
+    word.set(ValueLayout.JAVA_INT, 0, 0);
+    driver.streams().streamWaitValue32(0, stream, word.address(), 1, UNTIL_EQUAL);
+    return word;
+  }
+
+  private static long stream(SimulatedDriver driver) {
+    return driver.streams().streamCreateWithPriority(0, SimStream.NON_BLOCKING, 0);
+  }
+
+  /** A program may wait as long as it likes for what only its own work is behind. */
+  @Test
+  void queueOfOneStream_mayStandForAnyTime() throws InterruptedException {
+    long held = stream(hasty);
+    MemorySegment word = hold(hasty, held);
+    long memory = hasty.memory().memAlloc(0, 64);
+    hasty.transfers().memsetD8Async(0, memory, (byte) 1, 64, held);
+    Thread.sleep(3 * SHORT);
+    assertThat(hasty.streams().streamQuery(0, held)).isFalse();
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    hasty.streams().streamSynchronize(0, held);
+  }
+
+  /** One that others are in may stand for less than the time that is set. */
+  @Test
+  void queueOfSeveralStreams_mayStandForAWhile() throws InterruptedException {
+    long held = stream(patient);
+    MemorySegment word = hold(patient, held);
+    stream(patient);
+    long behind = stream(patient);
+    long memory = patient.memory().memAlloc(0, 64);
+    patient.transfers().memsetD8Async(0, memory, (byte) 1, 64, behind);
+    Thread.sleep(LONG / 16 * 2);
+    assertThat(patient.streams().streamQuery(0, behind)).isFalse();
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    patient.streams().streamSynchronize(0, behind);
+  }
+
+  @Test
+  void queueOfSeveralStreams_thatStandsForLonger_failsItsDevice() {
+    hold(hasty, stream(hasty));
+    stream(hasty);
+    long behind = stream(hasty);
+    long memory = hasty.memory().memAlloc(0, 64);
+    hasty.transfers().memsetD8Async(0, memory, (byte) 1, 64, behind);
+    SimTestBase.assertFails(
+        CudaStatus.LAUNCH_TIMEOUT,
+        "nothing moved for 64 ms",
+        () -> hasty.streams().streamSynchronize(0, behind));
+  }
+}
