@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
@@ -15,6 +16,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolAttributes;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
@@ -65,6 +67,34 @@ class OldDriverTest {
       assertThat(cuda.device(0).memoryInfo().freeBytes()).isLessThan(before);
       assertThat(pool.freeAllBlocks()).isEqualTo(-1);
       assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(before);
+    }
+  }
+
+  /** What a pool does is older than what it reports. */
+  @Test
+  void numbersOfAPool_areThereFromCuda113() {
+    for (int version : new int[] {11020, 11030}) {
+      try (Cuda cuda = open(version);
+          var resource =
+              new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+        PoolAttributes attributes = resource.attributes();
+        attributes.setReleaseThreshold(5);
+        assertThat(attributes.releaseThreshold()).isEqualTo(5);
+        for (ThrowingCallable each :
+            List.<ThrowingCallable>of(
+                attributes::reservedMemCurrent,
+                attributes::reservedMemHigh,
+                attributes::usedMemCurrent,
+                attributes::usedMemHigh,
+                attributes::resetReservedMemHigh,
+                attributes::resetUsedMemHigh)) {
+          if (version == 11020) {
+            refused(each, "11020", ">= 11030");
+          } else {
+            assertThatCode(each).doesNotThrowAnyException();
+          }
+        }
+      }
     }
   }
 
