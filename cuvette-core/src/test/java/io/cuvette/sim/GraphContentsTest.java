@@ -197,7 +197,7 @@ class GraphContentsTest extends SimTestBase {
     long made = driver.graphs().graphCreate();
     long[] first = new long[2];
     for (int i = 0; i < 2; i++) {
-      first[i] = added(0, made, fill(memory + 8 * i, value)).node();
+      first[i] = added(0, made, fill(memory + 8L * i, value)).node();
     }
     added(0, made, fill(memory + 16, value), first[before]);
     return made;

@@ -104,10 +104,12 @@ class ProductNumbersTest extends SimTestBase {
     multiply(product, c, a, b);
     int ties = 0;
     for (int i = 0; i < BFLOATS * BFLOATS; i++) {
-      float exact = (1 + i % BFLOATS / 128f) * (1 + i / BFLOATS / 128f);
+      int row = i % BFLOATS;
+      int column = i / BFLOATS;
+      float exact = (1 + row / 128f) * (1 + column / 128f);
       int below = Float.floatToRawIntBits(exact) >>> 16;
       float down = exact - Float.intBitsToFloat(below << 16);
-      float up = Float.intBitsToFloat(below + 1 << 16) - exact;
+      float up = Float.intBitsToFloat((below + 1) << 16) - exact;
       boolean isTie = down == up;
       ties += isTie ? 1 : 0;
       int rounded = down < up || (isTie && below % 2 == 0) ? below : below + 1;

@@ -31,7 +31,9 @@ class SlotClassTest {
           assertThat(slot).isEqualTo(again ? free.removeFirst() : used++);
           taken.add(slot);
         } else if (!takes && !taken.isEmpty()) {
-          int slot = taken.remove(random.nextInt(taken.size()));
+          int index = random.nextInt(taken.size());
+          int slot = taken.set(index, taken.getLast());
+          taken.removeLast();
           all.give(slot);
           free.addLast(slot);
         }
