@@ -99,6 +99,19 @@ class KernelCodeTest {
   }
 
   @Test
+  void codeThatDiffersInAnything_isAnother() {
+    Map<String, String> names = Map.of("f", "_Z1fv");
+    KernelCode code = new KernelCode(Kind.CUBIN, elf(190), "log", names);
+    byte[] other = elf(190);
+    other[other.length - 1]++;
+    assertThat(code)
+        .isNotEqualTo(new KernelCode(Kind.FATBIN, elf(190), "log", names))
+        .isNotEqualTo(new KernelCode(Kind.CUBIN, other, "log", names))
+        .isNotEqualTo(new KernelCode(Kind.CUBIN, elf(190), "another", names))
+        .isNotEqualTo(new KernelCode(Kind.CUBIN, elf(190), "log", Map.of()));
+  }
+
+  @Test
   void file_isRead(@TempDir Path folder) throws IOException {
     Path file = Files.writeString(folder.resolve("k.ptx"), PTX);
     assertThat(KernelCode.read(file)).isEqualTo(KernelCode.ofPtx(PTX));

@@ -248,6 +248,46 @@ class ResourceRegistryTest extends OverFakeSharing {
     }
   }
 
+  /** As of two threads, one of which takes the pool for another kind of memory. */
+  @Test
+  void resourceOfAnotherKindRegisteredDuringAnImport_isAnError_andTheImportIsGivenBack() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle raw = handle(null);
+        AllocationHandle handle =
+            new AllocationHandle(
+                new PoolHandle(descriptors, raw.core().duplicateDescriptor(), uuid));
+        PinnedMemoryResource pinned = PinnedMemoryResource.fromAllocationHandle(cuda, raw)) {
+      driver.during =
+          call -> {
+            if (!call.equals("destroyed")) {
+              assertThat(pinned.register(uuid)).isSameAs(pinned);
+            }
+            return call;
+          };
+      int before = descriptors.open().size();
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("expected: a DeviceMemoryResource");
+      assertThat(driver.poolsOpen).hasValue(1);
+      assertThat(descriptors.open()).hasSize(before);
+    }
+  }
+
+  @Test
+  void resourceThatHasAUuid_isNotFoundUnderThatOfAnotherResourceOfItsPool() {
+    UUID first = UUID.randomUUID();
+    UUID second = UUID.randomUUID();
+    try (AllocationHandle handle = handle(null);
+        var one = DeviceMemoryResource.fromAllocationHandle(device, handle);
+        var two = DeviceMemoryResource.fromAllocationHandle(device, handle)) {
+      assertThat(one.register(first)).isSameAs(one);
+      assertThat(two.register(second)).isSameAs(two);
+      assertThatThrownBy(() -> one.register(second))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(first.toString());
+    }
+  }
+
   @Test
   void poolOfAnotherDevice_isRefused_andGivenBack() {
     try (AllocationHandle handle = handle(UUID.randomUUID())) {

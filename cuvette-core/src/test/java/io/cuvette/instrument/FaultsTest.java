@@ -107,6 +107,41 @@ class FaultsTest {
   }
 
   @Test
+  void whatWasFreedAfterAll_isOwedNoMore() {
+    Faults faults = Faults.from(tiny.driver, 1).only("memFree");
+    long address = faults.driver().memory().memAlloc(0, 1);
+    assertThat(failure(() -> faults.driver().memory().memFree(0, address))).isNotNull();
+    assertThat(faults.freeRefused()).hasSize(1);
+    assertThat(faults.freeRefused()).isEmpty();
+    assertThat(tiny.live()).isEmpty();
+  }
+
+  /** Parts that could not be unmapped are, with the whole. */
+  @Test
+  void partsThatWereUnmappedWithTheWhole_areOwedNoMore_andTheOthersAre() {
+    Faults faults = Faults.at(tiny.driver, 1).only("memUnmap");
+    CudaDriver driver = faults.driver();
+    assertThat(failure(() -> driver.virtual().memUnmap(0x10000, 0x1000))).isNotNull();
+    driver.virtual().memUnmap(0x10000, 0x4000);
+    assertThat(faults.freeRefused()).isEmpty();
+
+    Faults again = Faults.at(tiny.driver, 1).only("memUnmap");
+    CudaDriver other = again.driver();
+    assertThat(failure(() -> other.virtual().memUnmap(0x10000, 0x2000))).isNotNull();
+    other.virtual().memUnmap(0x11000, 0x1000);
+    assertThat(again.freeRefused()).hasSize(1);
+  }
+
+  @Test
+  void captureThatEndedBeforeItsError_leavesNoGraph() {
+    Faults faults =
+        Faults.of(tiny.driver, 1, FaultMode.AFTER_EFFECT, null).only("streamEndCapture");
+    assertThat(failure(() -> faults.driver().captures().streamEndCapture(0, 1)))
+        .hasMessageContaining("after it took effect");
+    assertThat(tiny.live()).isEmpty();
+  }
+
+  @Test
   void only_countsAndFailsTheNamedCallsAlone() {
     Faults faults = Faults.at(tiny.driver, 1, CudaStatus.OUT_OF_MEMORY).only("eventCreate");
     faults.driver().memory().memAlloc(0, 1);

@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -62,6 +64,17 @@ class TracingDriverTest {
 
     assertThat(ring.calls()).extracting(TracedCall::sequence).containsExactly(4L, 5L);
     assertThat(ring.dropped()).isEqualTo(3);
+  }
+
+  /** Whoever looks into the ring leaves it to others. */
+  @Test
+  void ring_canBeReadByManyThreads() throws Exception {
+    for (int i = 0; i < 2; i++) {
+      assertThat(ring.calls()).isEmpty();
+      assertThat(ring.dropped()).isZero();
+      CompletableFuture.supplyAsync(() -> ring.calls().size() + ring.dropped())
+          .get(40, TimeUnit.SECONDS);
+    }
   }
 
   @Test

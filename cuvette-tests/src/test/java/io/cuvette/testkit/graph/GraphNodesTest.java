@@ -22,6 +22,7 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert;
@@ -148,6 +149,36 @@ class GraphNodesTest {
       }
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void fillsOfEachSize_fillWithTheirValue_inTheGraphAndAfterAChange(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer out = pool.allocate(BYTES, stream)) {
+      GraphNode bytes = definition.root().fill(out.slice(0, 4), (byte) 0x12);
+      GraphNode shorts = definition.after(bytes).fillShorts(out.slice(4, 4), (short) 0x3456);
+      GraphNode ints = definition.after(shorts).fillInts(out.slice(8, 4), 0x789ABCDE);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(firstInts(out)).containsExactly(0x12121212, 0x34563456, 0x789ABCDE);
+        assertThat(shorts.updateIn(executable).fillShorts(out.slice(4, 4), (short) 1))
+            .isEqualTo(shorts);
+        assertThat(ints.updateIn(executable).fillInts(out.slice(8, 4), 2)).isEqualTo(ints);
+        assertThat(bytes.updateIn(executable).fill(out.slice(0, 4), (byte) 3)).isEqualTo(bytes);
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(firstInts(out)).containsExactly(0x03030303, 0x00010001, 2);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  private static int[] firstInts(Buffer buffer) {
+    int[] found = new int[3];
+    buffer.slice(0, 12).copyTo(MemorySegment.ofArray(found));
+    return found;
   }
 
   @CudaTest

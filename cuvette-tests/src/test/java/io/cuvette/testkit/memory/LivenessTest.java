@@ -27,6 +27,7 @@ class LivenessTest {
     for (Kind kind : Kind.values()) {
       Buffer buffer = kind.allocate(cuda, 1000);
       assertThat(buffer.isClosed()).isFalse();
+      assertThat(buffer.toString()).doesNotContain("closed");
       buffer.close();
       buffer.close();
       assertThat(buffer.isClosed()).isTrue();

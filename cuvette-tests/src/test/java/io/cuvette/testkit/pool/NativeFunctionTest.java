@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.NativeFunctionResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
@@ -19,6 +21,7 @@ import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.NativeFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** An allocator that is a pair of C functions. */
@@ -72,6 +75,47 @@ class NativeFunctionTest {
       assertThatThrownBy(() -> resource.allocate(-1, cuda.currentStream()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("bytes: -1 (expected: >= 0)");
+    }
+  }
+
+  @CudaTest
+  void functionsThatReturned_leaveTheThreadFree(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions = NativeFunctions.ofDriver(subject, arena);
+      NativeFunctionResource resource = resource(functions);
+      for (int i = 1; i <= 3; i++) {
+        resource.allocate(UNEVEN, cuda.currentStream()).close();
+        assertThat(functions.mallocs()).isEqualTo(i);
+        assertThat(functions.frees()).isEqualTo(i);
+      }
+      Cuda other = subject.open(options -> options);
+      other.close(); // which is refused inside of a function
+    }
+  }
+
+  @CudaTest
+  void closedStream_isRefused_beforeAFunctionIsCalled(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions = NativeFunctions.ofDriver(subject, arena);
+      CudaStream closed = cuda.device(0).createStream();
+      closed.close();
+      for (MemoryResource resource :
+          List.of(
+              resource(functions),
+              MemoryResource.direct(),
+              MemoryResource.managed(),
+              MemoryResource.async(),
+              cuda.defaultMemoryPool())) {
+        for (long bytes : new long[] {0, 1000}) {
+          assertThatThrownBy(() -> resource.allocate(bytes, closed))
+              .as("%d bytes of %s", bytes, resource)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageContaining("closed");
+        }
+      }
+      assertThat(functions.mallocs()).isZero();
     }
   }
 

@@ -10,6 +10,8 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.AtOnce;
+import java.lang.ref.Reference;
+import java.lang.ref.WeakReference;
 import org.junit.jupiter.api.Test;
 
 class WrappedStreamTest {
@@ -23,6 +25,23 @@ class WrappedStreamTest {
       assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
       cuda.driver().streams().streamDestroy(0, handle);
     }
+  }
+
+  /** Such as the object of another library that ends the stream when it is collected. */
+  @CudaTest
+  void ownerOfAWrappedStream_isReachable_asLongAsTheWrapperIs(Cuda cuda) {
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
+    Object[] given = {new Object()};
+    WeakReference<Object> owner = new WeakReference<>(given[0]);
+    try (CudaStream wrapped = cuda.device(0).wrapStream(handle, given[0])) {
+      given[0] = null;
+      for (int i = 0; i < 3; i++) {
+        System.gc();
+      }
+      assertThat(owner.get()).isNotNull();
+      Reference.reachabilityFence(wrapped);
+    }
+    cuda.driver().streams().streamDestroy(0, handle);
   }
 
   @CudaTest

@@ -88,6 +88,20 @@ class SimpleAnswersTest {
     }
   }
 
+  /** Also to what is of another type, or nothing. */
+  @Test
+  void everything_isEqualToItself_andToNothingElse() {
+    Object text = "something else";
+    try (NullSamples samples = new NullSamples()) {
+      for (Object object : samples.allOf(Object.class)) {
+        if (isOfLibrary(object)) {
+          assertThat(object.equals(text) || object.equals(null)).as("%s", object).isFalse();
+          assertThat(object).isEqualTo(object).hasSameHashCodeAs(object);
+        }
+      }
+    }
+  }
+
   @Test
   void whatIsOfACuda_namesIt() throws Exception {
     try (NullSamples samples = new NullSamples()) {
