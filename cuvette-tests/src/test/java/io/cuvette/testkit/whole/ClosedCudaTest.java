@@ -67,7 +67,7 @@ class ClosedCudaTest {
   }
 
   @Test
-  void buffersAndStreams() {
+  void buffersAndStreams_areRefused() {
     MemorySegment host = Arena.ofAuto().allocate(64);
     CopyBox box = CopyBox.of(8, 4);
     PinnedBuffer pinned = cuda.allocatePinned(64);
@@ -97,7 +97,7 @@ class ClosedCudaTest {
   }
 
   @Test
-  void graphs() {
+  void graphs_areRefused() {
     GraphMemory memory = device.createGraphMemory();
     CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
     CudaGraph graph = stream.capture(() -> {});
@@ -126,7 +126,7 @@ class ClosedCudaTest {
   }
 
   @Test
-  void kernelsAndHandles() {
+  void kernelsAndHandles_areRefused() {
     CudaModule module = TestKernels.launches(cuda);
     CudaKernel kernel = module.kernel("scale");
     KernelArguments packed = kernel.pack(buffer, 2f, 16);
@@ -146,7 +146,7 @@ class ClosedCudaTest {
   }
 
   @Test
-  void pools() {
+  void pools_areRefused() {
     MemoryPool pool = new MemoryPool(cuda);
     AsyncMemoryPool async = new AsyncMemoryPool(cuda);
     calls.put("pool", () -> pool.allocate(64, stream));
