@@ -6,12 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryLimit;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.Arena;
@@ -284,6 +286,33 @@ class BoxFailuresTest {
       assertThat(back).isEqualTo(from);
     } finally {
       cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.none());
+    }
+  }
+
+  /** The chunks that they go through are others' when the graph is launched. */
+  @CudaTest
+  void boxesOfMemoryThatIsNotPageLocked_areRefusedInACapture_andNothingIsCaptured(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    CopyBox box = CopyBox.of(8, 4);
+    try (Arena arena = Arena.ofConfined();
+        Buffer buffer = cuda.allocate(64, stream)) {
+      stream.synchronize();
+      driver.note("memcpyAsync", "memcpy3DAsync", "memcpyHtoDAsync", "memcpyDtoHAsync");
+      MemorySegment outside = arena.allocate(64);
+      MemorySegment heap = MemorySegment.ofArray(new byte[64]);
+      CudaGraph graph =
+          stream.capture(() -> {
+            for (CopyBox each : List.of(box, box.withTarget(0, 16), box.withSource(0, 16))) {
+              for (MemorySegment host : List.of(outside, heap)) {
+                assertThatThrownBy(() -> buffer.copyFrom(host, each, stream))
+                    .isInstanceOfAny(IllegalStateException.class, IllegalArgumentException.class);
+                assertThatThrownBy(() -> buffer.copyTo(host, each, stream))
+                    .isInstanceOfAny(IllegalStateException.class, IllegalArgumentException.class);
+              }
+            }
+          });
+      graph.close();
+      assertThat(driver.takeNotes()).isEmpty();
     }
   }
 }
