@@ -127,7 +127,7 @@ public final class Captures {
       made = Capture.foreign(info.id(), retainedBy(info.graph()));
     } catch (CudaException e) {
       CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
-      boolean isOver = !now.isCapturing() || now.id() != info.id();
+      boolean isOver = now.id() != info.id(); // which is 0 for none
       return isOver ? of(device, stream, own, ends) : Capture.refused(info.id(), e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
