@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.CountDownLatch;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -127,6 +128,32 @@ class ExclusiveManagedTest {
       assertFails(status, () -> driver.memory().memAdvise(0, managed, SIZE, 3, 1, 0));
       PoolProperties pool = new PoolProperties(2, 0, 0, 0, 0);
       assertFails(CudaStatus.NOT_SUPPORTED, () -> driver.pools().memPoolCreate(pool));
+    }
+  }
+
+  /** What else the host waits for tells it nothing of that. */
+  @Test
+  void memoryThatADeviceStillUses_staysOutOfSight() {
+    try (SimulatedDriver driver = open("")) {
+      long using = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      managed.fill((byte) 3);
+      CountDownLatch first = SimTestBase.hold(driver, 0, using);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, using);
+      long event = driver.events().eventCreate(0, 2);
+      driver.events().eventRecord(0, event, using);
+      CountDownLatch second = SimTestBase.hold(driver, 0, using);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 7, SIZE, using);
+      driver.streams().streamSynchronize(0, other);
+      assertThat(first(managed)).as("none is done").isNotIn((byte) 3, (byte) 5, (byte) 7);
+      first.countDown();
+      driver.events().eventSynchronize(0, event);
+      driver.streams().streamSynchronize(0, other);
+      assertThat(first(managed)).as("one is done").isNotIn((byte) 3, (byte) 5, (byte) 7);
+      second.countDown();
+      driver.streams().streamSynchronize(0, using);
+      assertThat(first(managed)).isEqualTo((byte) 7);
     }
   }
 }
