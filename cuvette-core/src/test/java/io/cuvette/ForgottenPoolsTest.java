@@ -94,6 +94,18 @@ class ForgottenPoolsTest {
     });
   }
 
+  @Test
+  void closedBufferThatGrew_isKeptByNothing() throws InterruptedException {
+    CudaDevice device = cuda.device(0);
+    forget(() -> {
+      GrowableBuffer buffer = device.growable(1 << 20);
+      buffer.grow(1 << 20);
+      Object block = EngineMemory.of(buffer).block();
+      buffer.close();
+      return block;
+    });
+  }
+
   /** What the pool is for its Cuda, after its end. */
   @SuppressWarnings("try") // nothing here is interrupted
   private static <P extends MemoryResource & AutoCloseable> Object usedAndClosed(

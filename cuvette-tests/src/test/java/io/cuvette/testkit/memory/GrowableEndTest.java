@@ -8,9 +8,12 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.GrowableBuffer;
+import io.cuvette.LaunchConfig;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -18,6 +21,7 @@ import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
+import io.cuvette.testkit.support.TestKernels;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -90,7 +94,10 @@ class GrowableEndTest {
   @CudaTest
   void emptyPartBehindTheEnd_canBeUsed(Cuda cuda, CudaStream stream) {
     try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
-        Buffer source = cuda.allocate(MIB)) {
+        Buffer source = cuda.allocate(MIB);
+        CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel scale = module.kernel("scale");
+      LaunchConfig config = LaunchConfig.of(1, 1);
       buffer.grow(8 * MIB);
       Buffer empty = buffer.slice(6 * MIB, 0);
       Buffer one = buffer.slice(6 * MIB, 1);
@@ -98,6 +105,9 @@ class GrowableEndTest {
       assertThatCode(() -> empty.fill((byte) 1, stream)).doesNotThrowAnyException();
       assertThatCode(() -> empty.copyFrom(source.slice(0, 0), stream)).doesNotThrowAnyException();
       assertThatCode(() -> empty.recordUse(stream)).doesNotThrowAnyException();
+      assertThatCode(() -> stream.launch(scale, config, empty, 2f, 0)).doesNotThrowAnyException();
+      assertThatThrownBy(() -> stream.launch(scale, config, one, 2f, 0))
+          .hasMessageContaining("it was shrunk");
       assertThatThrownBy(() -> one.fill((byte) 1, stream)).hasMessageContaining("it was shrunk");
     }
   }
