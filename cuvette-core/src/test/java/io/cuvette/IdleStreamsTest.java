@@ -169,6 +169,24 @@ class IdleStreamsTest {
     assertThat(pool.totalBytes()).isZero();
   }
 
+  /** The chunk has left the stream that had it, and comes to none. */
+  @Test
+  void streamThatCloses_asAMissAsksAnother_losesNoChunk() {
+    pool.allocate(64 * KIB, two).close();
+    pool.freeAllBlocks();
+    long free = cuda.device(0).memoryInfo().freeBytes();
+    pool.allocate(64 * KIB, one).close();
+    afterQuery = two::close;
+    assertThatThrownBy(() -> pool.allocate(64 * KIB, two))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage(two + " is closed");
+    pool.assertConsistent();
+    assertThat(pool.usedBytes()).isZero();
+    pool.freeAllBlocks();
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free);
+  }
+
   @Test
   void smallBlocks_stayWithTheirStream() {
     pool.allocate(2 * KIB, one).close();

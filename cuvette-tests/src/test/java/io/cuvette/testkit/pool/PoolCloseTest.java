@@ -86,6 +86,27 @@ class PoolCloseTest {
     }
   }
 
+  /** All else is freed, and what could not be is tried again with the Cuda. */
+  @Test
+  void failureToFreeCachedMemory_isToldToWhoReleasesOrClosesIt() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over))) {
+      MemoryPool pool = new MemoryPool(cuda);
+      List<Buffer> all = List.of(pool.allocate(UNIT), pool.allocate(UNIT), pool.allocate(UNIT));
+      all.forEach(Buffer::close);
+      script.fail("memFree", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(pool::freeAllBlocks).isInstanceOf(CudaException.class);
+      assertThat(pool.totalBytes()).isZero();
+      List.of(pool.allocate(UNIT), pool.allocate(UNIT)).forEach(Buffer::close);
+      long before = script.count("memFree");
+      script.fail("memFree", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(pool::close).isInstanceOf(CudaException.class);
+      assertThat(script.count("memFree")).as("of the other").isEqualTo(before + 1);
+      assertThat(pool.isClosed()).isTrue();
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
   /** The next who needs memory tries again. */
   @Test
   void addressesOfAClosedElasticPool_areKnownUntilTheyAreFree() {
