@@ -130,6 +130,16 @@ class SanitizerGraphsTest {
         .noneMatch(text -> text.contains("graph"));
   }
 
+  /** It runs at no moment that is known, if the driver takes it at all. */
+  @Test
+  void launchInACapture_isNone() {
+    long executable = instantiate(filling());
+    fill(other);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    assertThatThrownBy(() -> launch(executable, one)).isInstanceOf(CudaException.class);
+    assertThat(reports).isEmpty();
+  }
+
   private void assertNoStreamCaptures() {
     fill(one);
     driver.devices().ctxSynchronize(0);

@@ -165,6 +165,38 @@ class SanitizerHandleTest extends SanitizerTestBase {
     }
   }
 
+  /** The driver may take it all the same: then what is not known is not followed. */
+  @Test
+  void callsWithADestroyedHandle_areNamed_andDoNothingElse() {
+    long stream = stream();
+    long event = event();
+    long dead = stream();
+    long deadEvent = event();
+    driver.streams().streamDestroy(0, dead);
+    driver.events().eventDestroy(0, deadEvent);
+    List<Runnable> calls =
+        List.of(
+            () -> driver.events().eventRecord(0, event, dead),
+            () -> driver.events().eventRecord(0, deadEvent, stream),
+            () -> driver.events().eventQuery(0, deadEvent),
+            () -> driver.streams().streamWaitEvent(0, dead, event),
+            () -> driver.streams().streamQuery(0, dead),
+            () -> driver.streams().streamSynchronize(0, dead),
+            () -> driver.streams().launchHostFunc(0, dead, () -> {}),
+            () -> driver.graphs().graphLaunch(0, 1, dead),
+            () -> driver.ordered().memAllocAsync(0, 64, dead),
+            () -> driver.captures().streamBeginCapture(0, dead, 0),
+            () -> driver.captures().streamIsCapturing(0, dead));
+    for (Runnable call : calls) {
+      call.run();
+      assertThat(reports)
+          .as("call %d", calls.indexOf(call))
+          .isNotEmpty()
+          .allMatch(report -> report.misuse() == Misuse.DESTROYED_HANDLE);
+      reports.clear();
+    }
+  }
+
   @Test
   void handlesOfLibrariesAndOfMemory_areLeakedUnlessGivenBack() {
     SanitizerDriver above =

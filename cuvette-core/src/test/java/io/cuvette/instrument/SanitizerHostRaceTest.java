@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -12,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -272,6 +274,44 @@ class SanitizerHostRaceTest {
       assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
       on.driver.graphs().graphExecDestroy(executable);
       on.driver.graphs().graphDestroy(graph);
+    }
+    assertThat(reports).isEmpty();
+  }
+
+  /** Of a graph that was instantiated elsewhere it is not known what it writes. */
+  @Test
+  void graphOfSomebodyElse_mayChangeWhatCopiesBeforeItRead() {
+    try (Machine on = new Machine(1)) {
+      var unseen = on.driver.delegate().graphs();
+      long graph = unseen.graphCreate();
+      var fill = new GraphNodeParams.Fill(on.pinned.address(), 5, 1, BYTES);
+      assertThat(unseen.graphAddNode(0, graph, new long[0], fill)).isNotNull();
+      long executable = unseen.graphInstantiateWithParams(0, graph, 0, 0).executable();
+      on.send(on.pinned);
+      on.driver.graphs().graphLaunch(0, executable, on.stream);
+      on.synchronize();
+      assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
+      unseen.graphExecDestroy(executable);
+      unseen.graphDestroy(graph);
+    }
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void memoryThatOnlyAnotherThreadMayRead_isNotLookedAt() throws InterruptedException {
+    try (Machine on = new Machine(1);
+        Arena arena = Arena.ofConfined()) {
+      long pool = on.driver.pools().memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
+      long block = on.driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, on.stream);
+      MemorySegment view = on.driver.memory().hostView(0, block, BYTES, arena);
+      AtomicBoolean queued = new AtomicBoolean();
+      NewThread.run(() -> {
+        on.driver.transfers().memcpyAsync(0, on.memory, block, BYTES, on.stream);
+        queued.set(true);
+      });
+      assertThat(queued).isTrue();
+      view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
+      on.synchronize();
     }
     assertThat(reports).isEmpty();
   }

@@ -148,4 +148,18 @@ class SanitizerPoolTest extends SanitizerTestBase {
     assertSilent();
     assertUntouched(inOrder);
   }
+
+  @Test
+  void memoryThatIsLentInACapture_isUsedWhenThatIsLaunched() {
+    MemorySegment used = pinned();
+    fill(used.address(), 64, first);
+    BlockListener.Block block = new BlockListener.Block(1, used.address(), 64);
+    driver.captures().streamBeginCapture(0, second, 0);
+    driver.blockListener().blockAllocated(block, 0, second);
+    assertSilent();
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, second));
+    driver.blockListener().blockFreed(block);
+    driver.blockListener().blockAllocated(block, 0, second);
+    assertOnly(Misuse.RACE);
+  }
 }
