@@ -12,6 +12,7 @@ import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
@@ -292,5 +293,37 @@ class GraphContentsTest extends SimTestBase {
           "for a node of type %s".formatted(of.type()),
           () -> driver.graphs().graphNodeSetParams(0, node, new GraphNodeParams.Other(of.type())));
     }
+  }
+
+  @Test
+  void drawing_hasTheParametersOfTheKindsThatItsFlagNames_andOfNoOthers() {
+    long event = driver.events().eventCreate(0, 0);
+    Map<Integer, List<GraphNodeParams>> kinds =
+        Map.of(
+            3, List.of(new GraphNodeParams.Copy(memory, memory + 8, 8)),
+            4, List.of(fill(memory, 1)),
+            5, List.of(new GraphNodeParams.Host(() -> {})),
+            6,
+                List.of(
+                    new GraphNodeParams.EventRecord(event), new GraphNodeParams.EventWait(event)),
+            11, List.of(new GraphNodeParams.Allocation(0, 64, List.of(), 0)),
+            15, List.of(new GraphNodeParams.Conditional(0, GraphConditionType.IF, 1)),
+            20, List.of(new GraphNodeParams.Empty()));
+    kinds.forEach((bit, kind) -> {
+      for (GraphNodeParams each : kind) {
+        long drawn = driver.graphs().graphCreate();
+        added(
+            0,
+            drawn,
+            each instanceof GraphNodeParams.Conditional of
+                ? new GraphNodeParams.Conditional(condition(drawn), of.conditionType(), of.size())
+                : each);
+        String start = "%s\\n%s".formatted(each.type(), each.getClass().getSimpleName());
+        for (int flag = 2; flag <= 20; flag++) {
+          boolean shown = driver.graphs().graphDebugDotPrint(drawn, 1 << flag).contains(start);
+          assertThat(shown).as("%s, flag %d", each, flag).isEqualTo(flag == bit && bit < 20);
+        }
+      }
+    });
   }
 }
