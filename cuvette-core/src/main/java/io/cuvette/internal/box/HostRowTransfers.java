@@ -113,7 +113,7 @@ public final class HostRowTransfers {
     } else {
       HostTransfers.checkHolds(buffer, host.byteSize());
     }
-    host.forEachNative(row -> HostTransfers.checkApart(buffer, row));
+    host.forEachNative(row -> HostTransfers.checkApart(buffer, host.byteSize(), row));
     return host;
   }
 

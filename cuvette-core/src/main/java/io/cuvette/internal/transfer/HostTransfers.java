@@ -31,7 +31,7 @@ public final class HostTransfers {
     Transfers.checkCanWait(stream, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
     target.checkWritable();
-    checkApart(target, source);
+    checkApart(target, source.byteSize(), source);
     if (target.hostMemory() == null && source.byteSize() > 0 && isForDriver(source, stream, true)) {
       target.checkOpen();
       checkNative("source", source);
@@ -47,7 +47,7 @@ public final class HostTransfers {
       Memory source, MemorySegment target, OpenStream stream, Staging staging) {
     Transfers.checkCanWait(stream, "copyTo");
     checkHolds(source, target.byteSize());
-    checkApart(source, target);
+    checkApart(source, target.byteSize(), target);
     if (source.hostMemory() == null
         && target.byteSize() > 0
         && isForDriver(target, stream, false)) {
@@ -166,7 +166,7 @@ public final class HostTransfers {
     target.checkWritable();
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
-    checkApart(target, source);
+    checkApart(target, source.byteSize(), source);
   }
 
   /** Checks a copy of the start of a buffer to native memory in order of a stream. */
@@ -176,7 +176,7 @@ public final class HostTransfers {
     checkNative("target", target);
     checkWritable(target);
     Transfers.checkStream(source, source, stream);
-    checkApart(source, target);
+    checkApart(source, target.byteSize(), target);
   }
 
   private static void queueIn(Memory target, MemorySegment source, OpenStream stream) {
@@ -296,10 +296,10 @@ public final class HostTransfers {
   }
 
   /** A segment can be the buffer's own memory, at the device's address or at the host's. */
-  public static void checkApart(Memory buffer, MemorySegment segment) {
+  public static void checkApart(Memory buffer, long bytes, MemorySegment segment) {
     if (segment.isNative()) {
-      Transfers.checkApart(buffer.address(), segment.address(), segment.byteSize());
-      Transfers.checkApart(buffer.hostAddress(), segment.address(), segment.byteSize());
+      Transfers.checkApart(buffer.address(), bytes, segment.address(), segment.byteSize());
+      Transfers.checkApart(buffer.hostAddress(), bytes, segment.address(), segment.byteSize());
     }
   }
 

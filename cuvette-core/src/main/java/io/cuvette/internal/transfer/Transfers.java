@@ -32,8 +32,9 @@ public final class Transfers {
     checkFits(target, source.byteSize());
     target.checkWritable();
     checkStream(target, source, stream);
-    checkApart(target.address(), source.address(), source.byteSize());
-    if (source.byteSize() == 0) {
+    long bytes = source.byteSize();
+    checkApart(target.address(), bytes, source.address(), bytes);
+    if (bytes == 0) {
       return;
     }
     try {
@@ -187,8 +188,8 @@ public final class Transfers {
   }
 
   /** Checks that copied ranges are apart, since what the driver makes of others is undefined. */
-  public static void checkApart(long target, long source, long bytes) {
-    long shared = bytes - Math.abs(target - source);
+  public static void checkApart(long target, long targetBytes, long source, long bytes) {
+    long shared = Math.min(target + targetBytes, source + bytes) - Math.max(target, source);
     if (shared > 0) {
       throw new IllegalArgumentException(
           "copy of %d bytes from 0x%x to 0x%x: %d bytes are in both ranges (expected: none)"

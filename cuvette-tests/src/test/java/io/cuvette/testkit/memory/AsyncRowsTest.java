@@ -246,7 +246,7 @@ class AsyncRowsTest {
           () -> buffer.scatterToAsync(readOnly, stream));
       refuse(
           IllegalArgumentException.class,
-          "1000 bytes are in both ranges",
+          "1005 bytes are in both ranges",
           () -> pinned.gatherFromAsync(own, stream));
       assertThatThrownBy(() -> buffer.gatherFromAsync(Arrays.asList(rows.getFirst(), null), stream))
           .isInstanceOf(NullPointerException.class);

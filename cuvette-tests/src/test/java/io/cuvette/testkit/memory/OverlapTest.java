@@ -2,6 +2,7 @@ package io.cuvette.testkit.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -12,7 +13,9 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.assertj.core.api.Assertions;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
@@ -106,5 +109,35 @@ class OverlapTest {
         .isThrownBy(copy)
         .withMessageMatching(
             "copy of \\d+ bytes from 0x\\w+ to 0x\\w+: \\d+ bytes are in both ranges .*");
+  }
+
+  /** Some row of many. */
+  @CudaTest
+  void rowsOfABuffersOwnSegment_areRefused_whereTheyMeetWhatIsCopied(Cuda cuda, CudaStream stream) {
+    MemorySegment apart = Arena.ofAuto().allocate(8);
+    try (PinnedBuffer pinned = cuda.allocatePinned(64);
+        ManagedBuffer managed = cuda.allocateManaged(64)) {
+      managed.fill((byte) 1);
+      pinned.fill((byte) 1);
+      for (Buffer buffer : List.of(pinned, managed)) {
+        MemorySegment own = buffer == pinned ? pinned.segment() : managed.segment();
+        for (long at : new long[] {0, 8, 15}) {
+          List<MemorySegment> rows = List.of(apart, own.asSlice(at, 8));
+          for (Runnable call :
+              List.<Runnable>of(
+                  () -> buffer.gatherFrom(rows),
+                  () -> buffer.scatterTo(rows),
+                  () -> buffer.gatherFrom(rows, stream),
+                  () -> buffer.scatterTo(rows, stream))) {
+            assertThatThrownBy(call::run)
+                .as("row at %d of %s", at, buffer)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("are in both ranges");
+          }
+        }
+        stream.synchronize();
+        assertThat(Bytes.areAll(buffer, 1)).isTrue();
+      }
+    }
   }
 }
