@@ -80,6 +80,7 @@ class CopyBatchTest {
       List<Buffer> to = order.stream().map(i -> target.slice((long) i * PART, PART)).toList();
       long before = driver.count("memcpyBatchAsync");
       CopyBatch batch = CopyBatch.of(to, from);
+      assertThat(batch.size()).isEqualTo(to.size());
       batch.copy(stream);
       stream.synchronize();
       batch.copy();
