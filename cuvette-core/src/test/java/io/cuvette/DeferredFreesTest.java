@@ -36,12 +36,18 @@ class DeferredFreesTest {
     frees.free(calls::incrementAndGet, released::incrementAndGet);
     assertThat(frees.isAnyLeft()).isTrue();
     assertThat(frees.putOff(false, released::incrementAndGet)).as("it waits for none").isFalse();
+    assertThat(frees.putOff(true, DeferredFreesTest::fail)).isTrue();
     assertThat(frees.putOff(true, released::incrementAndGet)).isTrue();
     frees.endHold();
     assertThat(frees.freeLeft()).isTrue();
     assertThat(calls).hasValue(0);
     assertThat(released).hasValue(2);
     assertThat(frees.isAnyLeft()).isFalse();
+  }
+
+  /** The others are made all the same. */
+  private static void fail() {
+    throw new IllegalStateException("refused");
   }
 
   @Test
@@ -86,6 +92,16 @@ class DeferredFreesTest {
     holds.endHold();
     asking.join();
     assertThat(hasGap).isTrue();
+  }
+
+  @Test
+  void interruptOfAThreadThatWaitsForAGap_staysWithIt() {
+    HoldsAndFrees holds = new HoldsAndFrees();
+    holds.beginHold(true, PATIENCE_NANOS);
+    Thread.currentThread().interrupt();
+    assertThat(holds.hasGapWithin(TimeUnit.MILLISECONDS.toNanos(10))).isFalse();
+    assertThat(Thread.interrupted()).isTrue();
+    holds.endHold();
   }
 
   @Test

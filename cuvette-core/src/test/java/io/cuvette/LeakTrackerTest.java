@@ -1,11 +1,13 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeakTracker;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** What is remembered of an allocation, and that what comes back is known to come. */
@@ -100,5 +102,70 @@ class LeakTrackerTest {
     assertThat(ending.ended()).isTrue();
     assertThat(tracker.found()).isZero();
     assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void whatCouldNotBeReleased_isReleasedByTheNextDrain_once() {
+    LeakTracker tracker = tracker(LeakLevel.OFF);
+    AtomicInteger released = new AtomicInteger();
+    Ending ending =
+        new Ending(new Object(), null, null) {
+          @Override
+          public String describe() {
+            return "a thing";
+          }
+
+          @Override
+          public void release() {
+            released.incrementAndGet();
+          }
+        };
+    assertThat(ending.end()).isTrue();
+    tracker.failed(ending);
+    assertThat(tracker.drain()).isZero();
+    assertThat(tracker.drain()).isZero();
+    assertThat(released).hasValue(1);
+  }
+
+  /** Each is reported all the same, the next ones after a listener that threw too. */
+  @Test
+  void failureOfTheListener_isThrown_andOthersAreReported() {
+    List<LeakReport> reports = new ArrayList<>();
+    LeakTracker tracker =
+        new LeakTracker(
+            LeakLevel.COUNT,
+            report -> {
+              reports.add(report);
+              if (reports.size() == 1) {
+                throw new IllegalArgumentException("listener");
+              }
+            },
+            () -> {});
+    assertThatThrownBy(() -> tracker.found(thing(true))).hasMessage("listener");
+    assertThat(tracker.found(thing(true))).isTrue();
+    assertThat(tracker.found(thing(true))).isTrue();
+    assertThat(reports).hasSize(3);
+    assertThat(tracker.found()).isEqualTo(3);
+  }
+
+  @Test
+  void failureOfTheRelease_isThrown_andTheObjectIsALeakAllTheSame() {
+    List<LeakReport> reports = new ArrayList<>();
+    LeakTracker tracker = new LeakTracker(LeakLevel.COUNT, reports::add, () -> {});
+    Ending ending =
+        new Ending(new Object(), null, null) {
+          @Override
+          public String describe() {
+            return "a thing";
+          }
+
+          @Override
+          public void release() {
+            throw new IllegalArgumentException("release");
+          }
+        };
+    assertThatThrownBy(() -> tracker.found(ending)).hasMessage("release");
+    assertThat(reports).hasSize(1);
+    assertThat(tracker.isTakingBack()).isFalse();
   }
 }

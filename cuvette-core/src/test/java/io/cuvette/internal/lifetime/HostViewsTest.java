@@ -64,6 +64,20 @@ class HostViewsTest {
   }
 
   @Test
+  void memoryOfAnotherCuda_isOfAnother_andOnesOwnIsNot() {
+    long start = START + 100 * BYTES; // no other test has memory there
+    MemorySegment segment = at(start, start + BYTES);
+    views.register(memory, segment);
+    assertThat(views.isOfAnother(segment)).isFalse();
+    HostViews<Forgotten> others = HostViews.create();
+    assertThat(others.isOfAnother(segment)).isTrue();
+    assertThat(others.isOfAnother(at(start - BYTES, start + 1))).as("in part").isTrue();
+    assertThat(others.isOfAnother(at(start + BYTES, start + 2 * BYTES))).isFalse();
+    views.unregister(segment);
+    assertThat(others.isOfAnother(segment)).isFalse();
+  }
+
+  @Test
   void segmentBesideRegisteredMemory_isNotPartOfIt() {
     views.register(memory, at(START, START + BYTES));
     assertThat(views.isInPart(at(START - BYTES, START))).isFalse();
