@@ -108,6 +108,31 @@ class ExclusiveManagedTest {
     }
   }
 
+  /** Of several operations the last has to be done, and not only those that were waited for. */
+  @Test
+  void memoryOfWorkThatIsNotDone_isHidden_whateverElseIsWaitedFor() {
+    try (SimulatedDriver driver = open(",pace=lazy")) {
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      managed.fill((byte) 3);
+      long device = driver.memory().memAlloc(0, SIZE);
+      long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+      driver.transfers().memcpyAsync(0, device, managed.address(), SIZE, one);
+      CountDownLatch goOn = SimTestBase.hold(driver, 0, one);
+      for (int value = 4; value <= 5; value++) {
+        driver.transfers().memsetD8Async(0, managed.address(), (byte) value, SIZE, one);
+      }
+      for (int i = 0; i < 3; i++) {
+        driver.transfers().memsetD8Async(0, device, (byte) 1, SIZE, other);
+        driver.streams().streamSynchronize(0, other);
+        assertThat(first(managed)).isNotIn((byte) 3, (byte) 4, (byte) 5);
+      }
+      goOn.countDown();
+      driver.streams().streamSynchronize(0, one);
+      assertThat(first(managed)).isEqualTo((byte) 5);
+    }
+  }
+
   @Test
   void memoryThatIsFreedBehindItsWork_isNoError() {
     try (SimulatedDriver driver = open(",pace=lazy")) {

@@ -278,4 +278,29 @@ class ShortageTest {
     driver.memory().memFree(0, blocks.get(3));
     assertThat(free() - before).isEqualTo(2 * MIB);
   }
+
+  /** Those that fit into what the context has already are made; and again once there is room. */
+  @Test
+  void streamThatAFullDeviceHasNoRoomFor_isRefused() {
+    reopen("memory=1GiB,context=300MiB");
+    List<Long> blocks = fillUp(2 * MIB);
+    List<Long> streams = new ArrayList<>();
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> {
+          while (streams.size() < 200) {
+            streams.add(driver.streams().streamCreateWithPriority(0, 1, 0));
+          }
+        })
+        .withMessageContaining("streams need")
+        .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+    int made = streams.size();
+    long free = free();
+    driver.streams().streamDestroy(0, streams.getLast());
+    streams.add(driver.streams().streamCreateWithPriority(0, 1, 0));
+    assertThat(free()).isEqualTo(free);
+    driver.memory().memFree(0, blocks.getLast());
+    streams.add(driver.streams().streamCreateWithPriority(0, 1, 0));
+    assertThat(free()).as("a page is for streams").isEqualTo(free);
+    assertThat(made).isBetween(1, 20);
+  }
 }

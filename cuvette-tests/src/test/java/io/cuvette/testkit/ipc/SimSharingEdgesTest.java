@@ -8,6 +8,7 @@ import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -103,7 +104,23 @@ class SimSharingEdgesTest extends SimSharingBase {
       first.ordered().memFreeAsync(0, ours, stream);
       first.streams().streamSynchronize(0, stream);
       assertThat(read(importer, theirs)).isEqualTo((byte) 0xA5);
+      assertIsNotWritten(first, pool, stream, theirs);
     }
+  }
+
+  /** Whoever has the bytes by now keeps what it wrote. */
+  private void assertIsNotWritten(SimulatedDriver first, long pool, long stream, long freed) {
+    long next = first.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+    fill(first, next, 9, KIB, stream);
+    long plain = importer.memory().memAlloc(0, KIB);
+    MemorySegment pinned = importer.memory().memHostAlloc(0, KIB, 0);
+    importer.transfers().memcpyAsync(0, freed, plain, KIB, in);
+    importer.transfers().memcpyAsync(0, freed, pinned.address(), KIB, in);
+    fill(importer, freed, 7, KIB, in);
+    assertThat(read(first, next)).isEqualTo((byte) 9);
+    assertThat(read(importer, freed)).isEqualTo((byte) 0xA5);
+    importer.memory().memFree(0, plain);
+    importer.memory().memFreeHost(0, pinned.address());
   }
 
   @Test
