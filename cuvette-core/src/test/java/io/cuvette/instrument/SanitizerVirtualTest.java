@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BlockListener;
@@ -303,5 +304,23 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     read(0, 1, 1);
 
     reported(Misuse.UNINITIALIZED_READ);
+  }
+
+  @Test
+  void addressesThatAreGone_orNeverWere_areNotGivenBack() {
+    virtual.memAddressFree(range, 8 * PAGE);
+    assertSilent();
+    assertThatThrownBy(() -> virtual.memAddressFree(range, 8 * PAGE))
+        .isInstanceOf(CudaException.class);
+    assertOnly(Misuse.DOUBLE_FREE);
+    reports.clear();
+    long other = virtual.memAddressReserve(8 * PAGE, 0, 0);
+    assertThatThrownBy(() -> virtual.memAddressFree(other + PAGE, PAGE))
+        .isInstanceOf(CudaException.class);
+    assertOnly(Misuse.INVALID_FREE);
+    reports.clear();
+    long block = memory();
+    virtual.memAddressFree(block, 1024); // which the tiny driver takes
+    assertOnly(Misuse.INVALID_FREE);
   }
 }
