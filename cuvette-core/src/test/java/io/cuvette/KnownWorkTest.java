@@ -117,4 +117,56 @@ class KnownWorkTest extends OrderingFixture {
     assertThat(old.isDone(number, number)).isTrue();
     assertThat(young.isDone(young.now(), young.now())).as("has no work").isTrue();
   }
+
+  /** Else a stream would take what it does later for done. */
+  @Test
+  void whatAStreamHearsOfItself_isNothing() {
+    long _ = follow(young, asking);
+    long _ = follow(asking, young);
+    assertThat(isAfter(asking, asking, 1)).isFalse();
+  }
+
+  @Test
+  void whatComesBeforeSomethingDone_isDone() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = follow(young, old);
+      assertThat(old.isDone(number, number)).isFalse();
+      StreamClock.done(young.moment(0));
+      assertThat(old.isDone(number, number)).isTrue();
+      assertThat(old.isDone(number + 1, number + 1)).isFalse();
+    }
+  }
+
+  @Test
+  void workOfAClosedStream_isDoneOnceItsLastIs() {
+    CudaStream brief = stream();
+    StreamClock clock = brief.state.clock;
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(brief);
+      buffer.fill((byte) 1, brief);
+      long number = clock.now();
+      brief.close();
+      clock.askIfIdleBefore();
+      assertThat(clock.isDone(number, number)).isFalse();
+      busy.finish(brief);
+      clock.ask(number);
+      assertThat(clock.isDone(number, number)).isTrue();
+      assertThat(clock.isDone(number + 9, number + 9)).as("there is no more").isTrue();
+    }
+  }
+
+  @Test
+  void closedStreamThatIsIdle_isFoundDoneAtOnce() {
+    CudaStream brief = stream();
+    StreamClock clock = brief.state.clock;
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      buffer.fill((byte) 1, brief);
+      long number = clock.now();
+      brief.close();
+      clock.askIfIdleBefore();
+      assertThat(clock.isDone(number, number)).isTrue();
+    }
+  }
 }
