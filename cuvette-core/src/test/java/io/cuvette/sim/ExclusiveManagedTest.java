@@ -155,30 +155,4 @@ class ExclusiveManagedTest {
       assertFails(CudaStatus.NOT_SUPPORTED, () -> driver.pools().memPoolCreate(pool));
     }
   }
-
-  /** What else the host waits for tells it nothing of that. */
-  @Test
-  void memoryThatADeviceStillUses_staysOutOfSight() {
-    try (SimulatedDriver driver = open("")) {
-      long using = driver.streams().streamCreateWithPriority(0, 1, 0);
-      long other = driver.streams().streamCreateWithPriority(0, 1, 0);
-      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
-      managed.fill((byte) 3);
-      CountDownLatch first = SimTestBase.hold(driver, 0, using);
-      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, using);
-      long event = driver.events().eventCreate(0, 2);
-      driver.events().eventRecord(0, event, using);
-      CountDownLatch second = SimTestBase.hold(driver, 0, using);
-      driver.transfers().memsetD8Async(0, managed.address(), (byte) 7, SIZE, using);
-      driver.streams().streamSynchronize(0, other);
-      assertThat(first(managed)).as("none is done").isNotIn((byte) 3, (byte) 5, (byte) 7);
-      first.countDown();
-      driver.events().eventSynchronize(0, event);
-      driver.streams().streamSynchronize(0, other);
-      assertThat(first(managed)).as("one is done").isNotIn((byte) 3, (byte) 5, (byte) 7);
-      second.countDown();
-      driver.streams().streamSynchronize(0, using);
-      assertThat(first(managed)).isEqualTo((byte) 7);
-    }
-  }
 }

@@ -8,7 +8,6 @@ import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -216,32 +215,5 @@ class SimSharedEndsTest extends SimSharingBase {
     } finally {
       DESCRIPTORS.close(descriptor);
     }
-  }
-
-  /** What is written to memory that is gone changes nothing, not what came to be in its place. */
-  @Test
-  void memoryThatItsExporterFreed_isNoWayToWhatIsThereNow() {
-    long pool = pool(DEVICE);
-    long ours = allocate(pool, KIB);
-    long theirs =
-        importer
-            .sharing()
-            .memPoolImportPointer(imported(pool), exporter.sharing().memPoolExportPointer(ours));
-    exporter.ordered().memFreeAsync(0, ours, out);
-    exporter.streams().streamSynchronize(0, out);
-    long now = allocate(pool, KIB);
-    fill(exporter, now, 3, KIB, out);
-    long plain = importer.memory().memAlloc(0, KIB);
-    fill(importer, plain, 9, KIB, in);
-    MemorySegment pinned = importer.memory().memHostAlloc(0, KIB, 0);
-    pinned.fill((byte) 8);
-    importer.transfers().memsetD8Async(0, theirs, (byte) 7, KIB, in);
-    importer.transfers().memcpyAsync(0, theirs, plain, KIB, in);
-    importer.transfers().memcpyHtoDAsync(0, theirs, pinned, in);
-    importer.streams().streamSynchronize(0, in);
-    assertThat(read(exporter, now, (int) KIB)).containsOnly(3);
-    importer.transfers().memcpyAsync(0, plain, theirs, KIB, in);
-    importer.streams().streamSynchronize(0, in);
-    assertThat(read(importer, plain, (int) KIB)).containsOnly(0xA5);
   }
 }
