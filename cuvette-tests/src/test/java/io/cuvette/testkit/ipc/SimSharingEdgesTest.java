@@ -8,7 +8,11 @@ import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -66,6 +70,48 @@ class SimSharingEdgesTest extends SimSharingBase {
     exporter.ordered().memFreeAsync(0, address, out);
     exporter.streams().streamSynchronize(0, out);
     exporter.pools().memPoolDestroy(pool);
+  }
+
+  /** The limit of a pool counts as whole steps, which on a large device are of 32 MiB. */
+  @Test
+  void sharedPool_lendsWhatItsLimitCountsAs() {
+    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.parse("memory=4GiB"))) {
+      long stream = stream(large);
+      for (int location : new int[] {DEVICE, HOST_NUMA}) {
+        long pool = large.pools().memPoolCreate(new PoolProperties(1, 1, location, 0, 1));
+        long address = large.ordered().memAllocFromPoolAsync(0, 32 * MIB, pool, stream);
+        assertFails(
+            CudaStatus.OUT_OF_MEMORY,
+            "at most 33554432",
+            () -> large.ordered().memAllocFromPoolAsync(0, 1, pool, stream));
+        large.ordered().memFreeAsync(0, address, stream);
+        large.streams().streamSynchronize(0, stream);
+        large.pools().memPoolDestroy(pool);
+      }
+    }
+  }
+
+  /** Each has a page of the file. */
+  @Test
+  void sharedPool_lendsAllThatItMayHave_inTheSmallestPieces() throws IOException {
+    long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, MIB));
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
+    assertThat(Files.size(Path.of("/proc/self/fd/" + descriptor))).isLessThan(1024 * MIB);
+    DESCRIPTORS.close(descriptor);
+    long[] all = new long[4096];
+    for (int i = 0; i < all.length; i++) {
+      all[i] = exporter.ordered().memAllocFromPoolAsync(0, 1, pool, out);
+    }
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "used=2097152 bytes in a pool of device 0, at most 2097152",
+        () -> exporter.ordered().memAllocFromPoolAsync(0, 1, pool, out));
+    for (long each : all) {
+      exporter.ordered().memFreeAsync(0, each, out);
+    }
+    exporter.streams().streamSynchronize(0, out);
+    exporter.pools().memPoolDestroy(pool);
+    assertThat(exporter.liveSharedFiles()).isZero();
   }
 
   @Test

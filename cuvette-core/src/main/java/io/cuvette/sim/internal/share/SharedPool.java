@@ -20,7 +20,7 @@ public final class SharedPool implements BlockFile {
   /** Blocks have whole pages, and units much smaller than those are allocated. */
   private static final long ROOM = 16;
 
-  private static final long LEAST = 1L << 20;
+  private static final long LEAST = 32L << 20; // what any limit counts as on a large device
 
   private final SharedFile file;
   private final SharedTable table;
