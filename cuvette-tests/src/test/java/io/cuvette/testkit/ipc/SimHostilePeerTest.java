@@ -229,6 +229,7 @@ class SimHostilePeerTest extends SimSharingBase {
       }
     }
     importer.events().eventDestroy(0, opened);
+    assertThat(importer.liveSharedFiles()).as("the refused record has none").isZero();
   }
 
   @Test
