@@ -234,4 +234,24 @@ class MemoryPlacesTest extends SimTestBase {
       }
     }
   }
+
+  @Test
+  void endOfMemory_isAPlaceForNoBytes_andNotForOne() {
+    long from = driver.memory().memAlloc(0, 64);
+    for (long start :
+        new long[] {
+          driver.memory().memAlloc(0, 64),
+          driver.memory().memHostAlloc(0, 64, 0).address(),
+          driver.memory().memAllocManaged(0, 64, 1).address()
+        }) {
+      long end = start + 64;
+      driver.transfers().memcpyAsync(0, end, from, 0, 0);
+      driver.transfers().memcpyAsync(0, from, end, 0, 0);
+      driver.transfers().memsetD8Async(0, end, (byte) 1, 0, 0);
+      assertFails(INVALID, "", () -> driver.transfers().memcpyAsync(0, end, from, 1, 0));
+      assertFails(INVALID, "", () -> driver.transfers().memcpyAsync(0, end - 1, from, 2, 0));
+      assertFails(INVALID, "", () -> driver.transfers().memsetD8Async(0, end, (byte) 1, 1, 0));
+    }
+    driver.devices().ctxSynchronize(0);
+  }
 }
