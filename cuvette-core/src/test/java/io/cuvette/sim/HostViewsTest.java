@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CudaStatus;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -74,6 +75,24 @@ class HostViewsTest extends SimTestBase {
       assertThat(view.address()).isNotEqualTo(segment.address());
       assertThat(driver.report().lines()).containsExactlyElementsOf(report);
       assertThat(driver.liveAllocations()).isEqualTo(1);
+    }
+  }
+
+  /** Wherever it is, and if that is nowhere. */
+  @Test
+  void viewOfNothing_isNoMemory() {
+    MemorySegment segment = allocate(1);
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment view = driver.memory().hostView(0, segment.address() + 64, 0, arena);
+      assertThat(view.byteSize()).isZero();
+      for (long address : new long[] {0, view.address()}) {
+        assertFails(
+            CudaStatus.INVALID_VALUE,
+            "live memory",
+            () -> driver.memory().pointerGetAttribute(0, 2, address));
+      }
+      assertThat(driver.memory().pointerGetAttribute(0, 11, segment.address() + 64))
+          .isEqualTo(segment.address());
     }
   }
 }
