@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
@@ -271,5 +272,30 @@ class VirtualMemoryTest extends SimTestBase {
     map(0);
     map(2);
     assertThat(driver.report()).contains("1 reserved ranges of addresses, 2 mappings");
+  }
+
+  /** The copy of a graph may be changed to memory of the same place, plain or mapped. */
+  @Test
+  void copyOfAGraph_isChangedToMappedMemoryOfItsPlaceAlone() {
+    map(0);
+    AllocationProperties host = new AllocationProperties(0, MemLocationType.HOST_NUMA, 0);
+    virtual.memMap(range + PAGE, PAGE, 0, virtual.memCreate(PAGE, host));
+    access(1, 0, MemAccessFlags.READ_WRITE);
+    write(range, (byte) 6);
+    long plain = driver.memory().memAlloc(0, 64);
+    long graph = driver.graphs().graphCreate();
+    GraphNodeParams.Copy first = new GraphNodeParams.Copy(plain, plain + 8, 1);
+    long node = driver.graphs().graphAddNode(0, graph, new long[0], first).node();
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver
+        .graphs()
+        .graphExecNodeSetParams(0, executable, node, new GraphNodeParams.Copy(plain, range, 1));
+    GraphNodeParams.Copy ofHost = new GraphNodeParams.Copy(plain, range + PAGE, 1);
+    assertFails(
+        INVALID,
+        "cannot be changed",
+        () -> driver.graphs().graphExecNodeSetParams(0, executable, node, ofHost));
+    driver.graphs().graphLaunch(0, executable, 0);
+    assertThat(read(plain, 1)).containsExactly(6);
   }
 }
