@@ -7,9 +7,11 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.internal.machine.SimCosts;
+import java.lang.ref.WeakReference;
 import java.util.concurrent.CountDownLatch;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -305,5 +307,24 @@ class PoolsTest extends SimTestBase {
     long pool = driver.pools().memPoolCreate(ON_DEVICE);
     assertThat(driver.simulatedNanos(0) - before).isGreaterThanOrEqualTo(SimCosts.POOL_CREATE);
     driver.pools().memPoolDestroy(pool);
+  }
+
+  /** Whoever makes pool after pool does not fill the heap with them. */
+  @Test
+  @Timeout(60)
+  void poolThatIsGone_isForgotten() throws InterruptedException {
+    long pool = driver.pools().memPoolCreate(ON_DEVICE);
+    WeakReference<Object> gone = new WeakReference<>(driver.machine.pools.get(pool));
+    CountDownLatch goOn = hold(0, stream);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.pools().memPoolDestroy(pool);
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, stream);
+    for (int i = 0; i < 400 && gone.get() != null; i++) {
+      System.gc();
+      Thread.sleep(5);
+    }
+    assertThat(gone.get()).isNull();
   }
 }

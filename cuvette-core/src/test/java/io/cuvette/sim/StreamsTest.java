@@ -259,6 +259,22 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
+  @Timeout(60)
+  void legacyStream_isBusy_whileABlockingStreamIs_andNoOther() {
+    CountDownLatch apart = hold(1, stream(1));
+    assertThat(driver.streams().streamQuery(1, 0)).isTrue();
+    apart.countDown();
+    CountDownLatch goOn = hold(0, driver.streams().streamCreateWithPriority(0, 0, 0));
+    for (int i = 0; i < 20; i++) {
+      assertThat(driver.streams().streamQuery(0, 0)).isFalse();
+    }
+    assertThat(driver.streams().streamQuery(1, 0)).as("of another device").isTrue();
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.streams().streamQuery(0, 0)).isTrue();
+  }
+
+  @Test
   void legacyStream_isIdleAgain_onceBlockingStreamsAre() {
     long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
     long address = driver.memory().memAlloc(0, 64);
