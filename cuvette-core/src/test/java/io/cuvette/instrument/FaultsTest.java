@@ -195,7 +195,7 @@ class FaultsTest {
 
     assertThat(faults.driver().name()).isEqualTo("faults(tiny)");
     assertThat(faults.driver()).hasToString("faults(tiny)").isEqualTo(faults.driver());
-    assertThat(faults.driver().isSimulated()).isTrue();
+    assertThat(faults.driver().isSimulated()).isFalse();
     faults.driver().memory().hostView(0, 4096, 1, Arena.global());
     faults.driver().close();
 
