@@ -309,4 +309,27 @@ class SmallRulesTest {
     assertThatThrownBy(() -> HostView.byteBuffer(all))
         .hasMessageContaining("2147483640 bytes (expected: <= 2147483639; take slices)");
   }
+
+  @Test
+  void numbersOfOptions_areGoodUpToTheirBounds() {
+    CompilerOptions options = CompilerOptions.DEFAULTS;
+    for (int good : new int[] {1, 255}) {
+      assertThatCode(() -> options.withMaxRegisters(good)).doesNotThrowAnyException();
+    }
+    for (int wrong : new int[] {-1, 0, 256}) {
+      assertThatThrownBy(() -> options.withMaxRegisters(wrong))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+    LinkerOptions linked = LinkerOptions.of("sm_90");
+    for (int level = 0; level <= 3; level++) {
+      LinkerOptions fast = linked.withOptimization(level);
+      assertThat(fast.flags()).containsOnlyKeys("-O" + level);
+      assertThat(fast.withOptimization(0).flags()).containsOnlyKeys("-O0");
+    }
+    assertThat(new MemoryLimit.Fraction(1).bytesOf(1000)).isEqualTo(1000);
+    for (double wrong : new double[] {0, -0.1, 1.001, Double.NaN}) {
+      assertThatThrownBy(() -> new MemoryLimit.Fraction(wrong))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
 }

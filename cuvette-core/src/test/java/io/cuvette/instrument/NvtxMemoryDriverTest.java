@@ -218,4 +218,11 @@ class NvtxMemoryDriverTest {
       assertThat(NvtxMemoryDriver.over(simulator)).isSameAs(simulator);
     }
   }
+
+  @Test
+  void close_closesTheDriverBelow_behindItsHeaps() {
+    TinyDriver tiny = new TinyDriver();
+    new NvtxMemoryDriver(tiny.driver, tool).close();
+    assertThat(tiny.closed).isTrue();
+  }
 }

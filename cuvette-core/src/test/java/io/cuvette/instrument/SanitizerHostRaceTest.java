@@ -333,4 +333,31 @@ class SanitizerHostRaceTest {
       above.memory().memFreeHost(0, pinned.address());
     }
   }
+
+  @Test
+  void memoryThatTheDeviceWroteBefore_isTheHostsToLeaveAlone_onceWorkReadsIt() {
+    try (Machine on = new Machine(5)) {
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 1, BYTES, on.stream);
+      on.driver.transfers().memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
+      on.synchronize();
+      on.send(on.pinned);
+      on.pinned.fill((byte) 2);
+      on.synchronize();
+      assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+    }
+  }
+
+  @Test
+  void manyWritesOfPieces_areNotedBehindReadsThatAreDone() {
+    try (Machine on = new Machine(5)) {
+      on.pinned.fill((byte) 3);
+      on.send(on.pinned);
+      on.synchronize();
+      for (int i = 0; i < BYTES / 8; i++) {
+        on.driver.transfers().memcpyDtoHAsync(0, on.pinned.asSlice(8 * i, 4), on.memory, on.stream);
+      }
+      on.synchronize();
+      assertThat(reports).isEmpty();
+    }
+  }
 }

@@ -366,4 +366,27 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     refused(() -> driver.natives().callFree(2, 0, address, 0));
     assertOnly(Misuse.DOUBLE_FREE);
   }
+
+  @Test
+  void memoryOfTheDevice_isNotFreedAsThatOfTheHost() {
+    long plain = memory();
+    driver.memory().memFreeHost(0, plain);
+    assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("is freed by memFree");
+    reports.clear();
+    long ordered = driver.ordered().memAllocAsync(0, 64, 0);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFreeHost(0, ordered);
+    assertOnly(Misuse.INVALID_FREE);
+    reports.clear();
+    refused(() -> driver.memory().memFreeHost(0, ordered));
+    assertOnly(Misuse.DOUBLE_FREE);
+  }
+
+  @Test
+  void nativeMemoryInUse_isNotFreed() {
+    long address = driver.natives().callMalloc(1, 0, 64, 0);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, 0);
+    driver.natives().callFree(2, 0, address, 0);
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+  }
 }

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -296,5 +297,45 @@ class SanitizerReplayTest {
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
     }
     assertThat(instantiated).hasValue(0);
+  }
+
+  private long graphOf(GraphNodeParams node) {
+    long graph = driver.graphs().graphCreate();
+    assertThat(driver.graphs().graphAddNode(0, graph, new long[0], node)).isNotNull();
+    return graph;
+  }
+
+  @Test
+  void updateThatIsRefused_leavesTheNodesAsTheyWere() {
+    long executable = instantiate(graphOf(new GraphNodeParams.Fill(memory, 3, 1, BYTES)));
+    long empty = graphOf(new GraphNodeParams.Empty());
+    assertThat(driver.graphs().graphExecUpdate(0, executable, empty).result()).isNotZero();
+    fill(other);
+    launch(executable, one);
+    only(Misuse.RACE);
+  }
+
+  @Test
+  void memoryThatAGraphFreesItself_isNotThereBehindALaunch() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode made =
+        driver
+            .graphs()
+            .graphAddNode(
+                0, graph, new long[0], new GraphNodeParams.Allocation(0, BYTES, List.of(), 0));
+    long address =
+        ((GraphNodeParams.Allocation) driver.graphs().graphNodeGetParams(made.node())).address();
+    driver
+        .graphs()
+        .graphAddNode(0, graph, new long[] {made.node()}, new GraphNodeParams.Free(address));
+    launch(instantiate(graph), one);
+    driver.streams().streamSynchronize(0, one);
+    assertThat(reports).isEmpty();
+    assertThat(driver.leaks())
+        .extracting(SanitizerReport::message)
+        .noneMatch(text -> text.contains("0x%x".formatted(address)));
+    assertThatThrownBy(() -> driver.ordered().memFreeAsync(0, address, one))
+        .isInstanceOf(CudaException.class);
+    assertThat(reports).hasSize(1);
   }
 }

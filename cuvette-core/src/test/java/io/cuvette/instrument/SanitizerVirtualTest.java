@@ -323,4 +323,14 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     virtual.memAddressFree(block, 1024); // which the tiny driver takes
     assertOnly(Misuse.INVALID_FREE);
   }
+
+  @Test
+  void accessOfTheHost_isNoneOfADevice() {
+    long handle = virtual.memCreate(PAGE, PLAIN);
+    virtual.memMap(page(0), PAGE, 0, handle);
+    int[] numbers = {0};
+    virtual.memSetAccess(page(0), PAGE, MemLocationType.HOST, numbers, MemAccessFlags.READ_WRITE);
+    write(0, 0, 1);
+    assertThat(reports).hasSize(1);
+  }
 }

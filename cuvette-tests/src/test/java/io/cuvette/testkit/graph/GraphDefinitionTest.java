@@ -449,4 +449,19 @@ class GraphDefinitionTest {
       assertThat(definition.nodes()).hasSize(2).contains(second).doesNotContain(first);
     }
   }
+
+  @CudaTest(simulatedOnly = true)
+  void removalOfSeveral_saysWhetherOneWasThere(Cuda cuda) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode one = definition.root().empty();
+      GraphNode two = definition.root().empty();
+      GraphNode three = definition.root().empty();
+      assertThat(definition.after(two, one).dependencies()).containsExactly(two, one);
+      assertThat(definition.root().dependencies()).isEmpty();
+      assertThat(definition.nodes().removeAll(List.of(one, two))).isTrue();
+      assertThat(definition.nodes().removeAll(List.of(three, one))).isTrue();
+      assertThat(definition.nodes().removeAll(List.of(two, three))).isFalse();
+      assertThat(definition.nodes()).isEmpty();
+    }
+  }
 }

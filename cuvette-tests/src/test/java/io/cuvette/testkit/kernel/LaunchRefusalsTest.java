@@ -27,6 +27,7 @@ import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -440,6 +441,33 @@ class LaunchRefusalsTest {
             " of 4 bytes (expected: 8 bytes: a Buffer, long or double)");
       }
       assertThat(script.count("launchKernel")).isZero();
+    }
+  }
+
+  interface Nothing {
+    void scale();
+  }
+
+  interface ConfigFirst {
+    void scale(LaunchConfig config, CudaStream stream, Buffer data, float factor, int count);
+  }
+
+  interface NumberSecond {
+    void scale(CudaStream stream, int blocks, Buffer data, float factor, int count);
+  }
+
+  interface OfText {
+    void scale(CudaStream stream, LaunchConfig config, String data, float factor, int count);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void interfaces_beginWithStreamAndConfiguration_andHaveValuesBehind(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel scale = module.kernel("scale");
+      for (Class<?> wrong : List.of(Nothing.class, ConfigFirst.class, NumberSecond.class)) {
+        refused(() -> scale.bind(wrong), "CudaStream and LaunchConfig as its first two");
+      }
+      refused(() -> scale.bind(OfText.class), "java.lang.String (expected: a Buffer");
     }
   }
 }

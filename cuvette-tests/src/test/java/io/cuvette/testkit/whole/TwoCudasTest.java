@@ -17,6 +17,7 @@ import io.cuvette.LaunchConfig;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.TestKernels;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 
 /** What belongs to one Cuda is refused by another, whose driver would take it for its own. */
@@ -74,5 +75,23 @@ class TwoCudasTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> stream.waitFor(0))
         .withMessage("event: 0 (expected: the handle of an event)");
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void peerOfAnotherCuda_isRefused(Cuda cuda) {
+    try (Cuda far = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:devices=2"))) {
+      CudaDevice one = cuda.device(0);
+      CudaDevice two = far.device(1);
+      List<ThrowingCallable> calls =
+          List.of(
+              () -> one.canAccess(two),
+              () -> one.enablePeerAccess(two),
+              () -> one.disablePeerAccess(two));
+      for (ThrowingCallable call : calls) {
+        assertThatIllegalArgumentException()
+            .isThrownBy(call)
+            .withMessage("peer: device 1 belongs to another Cuda");
+      }
+    }
   }
 }
