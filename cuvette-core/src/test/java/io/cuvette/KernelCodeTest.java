@@ -122,4 +122,12 @@ class KernelCodeTest {
     assertThatThrownBy(() -> KernelCode.read(folder.resolve("none")))
         .isInstanceOf(UncheckedIOException.class);
   }
+
+  /** The number of the machine has two bytes. */
+  @Test
+  void machineWhoseLowByteIsThatOfCuda_isAnother() {
+    byte[] bytes = elf(190);
+    bytes[19] = 1;
+    assertThat(KernelCode.of(bytes).kind()).isEqualTo(Kind.OBJECT);
+  }
 }

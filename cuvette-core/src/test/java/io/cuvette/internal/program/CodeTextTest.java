@@ -37,6 +37,7 @@ class CodeTextTest {
     assertThat(CodeText.of(cubin(8, 0x04, 0x5A, 0x00, 0x06))).isEqualTo("a cubin for sm_90");
     assertThat(CodeText.of(cubin(7, 0x4B, 0x05, 0x4B, 0x00))).isEqualTo("a cubin for sm_75");
     assertThat(CodeText.of(Arrays.copyOf(cubin(8), 49))).isEqualTo("a cubin");
+    assertThat(CodeText.of(Arrays.copyOf(cubin(8, 0x04, 0x5A), 50))).isEqualTo("a cubin for sm_90");
   }
 
   @Test
@@ -58,5 +59,17 @@ class CodeTextTest {
     }
     assertThat(Texts.checkLine("value", "a b")).isEqualTo("a b");
     assertThat(Texts.checkLine("value", "")).isEmpty();
+  }
+
+  @Test
+  void halfOfASurrogatePair_isRefused_whereverItIs() {
+    String high = "\ud83d";
+    String low = "\ude00";
+    for (String half : new String[] {high, low, high + "x", high + high + low, low + high}) {
+      assertThatThrownBy(() -> Texts.check("value", "ab" + half))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageStartingWith("value: half of a surrogate pair at index 2, line 1");
+    }
+    assertThat(Texts.check("value", high + low + high + low + "x")).hasSize(5);
   }
 }

@@ -3,6 +3,7 @@ package io.cuvette.testkit.graph;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
@@ -10,11 +11,16 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
+import io.cuvette.GraphOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.lang.foreign.MemorySegment;
@@ -126,5 +132,63 @@ class CapturedNodeTest {
       }
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  /** Nothing would come after it. The driver may refuse that: its first error is what is told. */
+  @CudaTest(simulatedOnly = true)
+  void nodeThatTheStreamCannotGoOnFrom_isGivenBackToTheDriver(
+      @NonBlocking CudaStream stream, ScriptedDriver script) {
+    script.fail("streamUpdateCaptureDependencies", CudaStatus.OPERATING_SYSTEM, 1);
+    script.answer("graphDestroyNode", _ -> null);
+    stream
+        .capture(() -> {
+          assertThatThrownBy(() -> stream.captureCallback(() -> {}))
+              .isInstanceOfSatisfying(
+                  CudaException.class,
+                  e -> assertThat(e.status()).isEqualTo(CudaStatus.OPERATING_SYSTEM));
+          assertThat(script.count("graphDestroyNode")).isOne();
+          stream.captureCallback(() -> {});
+          assertThat(script.count("graphDestroyNode")).isOne();
+        })
+        .close();
+  }
+
+  /** The memory is the same, or the child has none. */
+  @CudaTest(simulatedOnly = true)
+  void graphsOfTheSameMemory_andOfNone_areChildrenOfACaptureWithMemory(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphMemory memory = cuda.device(0).createGraphMemory();
+        CudaGraph plain = stream.capture(() -> {});
+        CudaGraph shared =
+            stream.capture(
+                CaptureOptions.DEFAULTS.withMemory(memory),
+                () -> pool.allocate(BYTES, stream).close());
+        CudaGraph graph =
+            stream.capture(
+                CaptureOptions.DEFAULTS.withMemory(memory),
+                () -> {
+                  stream.captureChild(plain);
+                  stream.captureChild(shared);
+                });
+        CudaGraphExec executable = graph.instantiate()) {
+      assertThat(GraphDefinition.of(graph).nodes()).hasSize(2);
+      executable.launch(stream);
+      stream.synchronize();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void options_areThoseTheDriverIsGiven(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (CudaGraph graph = stream.capture(() -> {})) {
+      for (int flags : new int[] {0, 1, 8, 9}) { // to free on launch, and priorities of nodes
+        GraphOptions options = new GraphOptions((flags & 1) != 0, (flags & 8) != 0);
+        try (CudaGraphExec executable = graph.instantiate(options)) {
+          assertThat(cuda.driver().graphs().graphExecGetFlags(executable.handle()))
+              .as("%s", options)
+              .isEqualTo(flags);
+        }
+      }
+    }
   }
 }

@@ -31,6 +31,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Each wrong use of graphs is one clear error, before anything changed. */
 class GraphBadInputTest {
@@ -280,5 +281,62 @@ class GraphBadInputTest {
     Buffer made = pool.allocate(BYTES, stream);
     made.fill((byte) value, stream);
     return made;
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void nodesThatFillPartsOfAValue_areRefused(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer buffer = cuda.allocate(10, stream)) {
+      Buffer shifted = buffer.slice(1, 8);
+      GraphNode fill = definition.root().fill(shifted, (byte) 1);
+      for (ThrowingCallable wrong :
+          List.<ThrowingCallable>of(
+              () -> definition.root().fillInts(buffer, 1),
+              () -> definition.root().fillInts(shifted, 1),
+              () -> definition.root().fillShorts(shifted, (short) 1),
+              () -> definition.root().fillShorts(buffer.slice(0, 9), (short) 1),
+              () -> fill.update().fillInts(shifted, 1))) {
+        assertThatIllegalArgumentException()
+            .isThrownBy(wrong)
+            .withMessageContaining("address and size are multiples of ");
+      }
+      assertThat(definition.nodes()).containsExactly(fill);
+      stream.synchronize();
+    }
+  }
+
+  /** Also where the driver knows the capture, since others may. */
+  @CudaTest(simulatedOnly = true)
+  void launchIntoACapture_ofAStreamThatOthersHave_isRefused_andItGoesOn(
+      Cuda cuda, @NonBlocking CudaStream stream, CudaStream blocking) {
+    assertThat(stream.handle()).isNotZero();
+    try (CudaGraph empty = stream.capture(() -> {});
+        CudaGraphExec executable = empty.instantiate()) {
+      stream
+          .capture(() -> {
+            for (ThrowingCallable wrong :
+                List.<ThrowingCallable>of(
+                    () -> executable.launch(stream), () -> executable.upload(stream))) {
+              assertThatIllegalStateException()
+                  .isThrownBy(wrong)
+                  .withMessageContaining("is capturing a graph (expected: a stream that is not");
+            }
+          })
+          .close();
+      CudaStream nullStream = cuda.device(0).nullStream();
+      blocking
+          .capture(() -> {
+            for (ThrowingCallable wrong :
+                List.<ThrowingCallable>of(
+                    () -> executable.launch(nullStream), () -> executable.upload(nullStream))) {
+              assertThatIllegalStateException()
+                  .isThrownBy(wrong)
+                  .withMessageContaining("is capturing a graph");
+            }
+          })
+          .close();
+      executable.launch(stream);
+      stream.synchronize();
+    }
   }
 }

@@ -2,6 +2,7 @@ package io.cuvette.testkit.graph;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cuvette.Buffer;
 import io.cuvette.CaptureOptions;
@@ -22,6 +23,7 @@ import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** A graph is of one device: what is another's is refused, before anything changed. */
 class GraphsOfOthersTest {
@@ -147,5 +149,41 @@ class GraphsOfOthersTest {
       executable.launch(stream);
       stream.synchronize();
     }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void streamOfAnotherCuda_andAClosedOne_launchAndUploadNothing(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaStream closed = cuda.device(0).createStream();
+    closed.close();
+    try (Buffer out = cuda.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> out.fill((byte) 2, stream));
+        CudaGraphExec executable = graph.instantiate();
+        Cuda another = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim"));
+        CudaStream foreign = another.device(0).createStream()) {
+      out.fill((byte) 1, stream);
+      for (Consumer<CudaStream> use :
+          List.<Consumer<CudaStream>>of(executable::launch, executable::upload)) {
+        assertThatIllegalArgumentException()
+            .isThrownBy(() -> use.accept(foreign))
+            .withMessageContaining("belongs to another Cuda");
+        assertThatIllegalStateException()
+            .isThrownBy(() -> use.accept(closed))
+            .withMessageContaining("is closed");
+      }
+      stream.synchronize();
+      assertThat(Bytes.areAll(out, 1)).isTrue();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void graphOfAClosedCuda_isNotMade() {
+    CudaDevice device;
+    try (Cuda another = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim"))) {
+      device = another.device(0);
+    }
+    assertThatIllegalStateException()
+        .isThrownBy(() -> new GraphDefinition(device))
+        .withMessageContaining("closed");
   }
 }

@@ -389,4 +389,40 @@ class LaunchEdgesTest {
           .hasMessageContaining("argument 0");
     }
   }
+
+  interface ByteForTwo {
+    void add(
+        CudaStream stream,
+        LaunchConfig config,
+        boolean one,
+        byte two,
+        double eight,
+        MemorySegment pair,
+        Buffer out);
+  }
+
+  interface BooleanForTwo {
+    void add(
+        CudaStream stream,
+        LaunchConfig config,
+        byte one,
+        boolean two,
+        double eight,
+        MemorySegment pair,
+        Buffer out);
+  }
+
+  /** A byte is no structure, whose size only its value has. */
+  @CudaTest(simulatedOnly = true)
+  void byteWhereTheKernelHasTwo_isRefusedBeforeAnyLaunch(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel values = module.kernel("addValues");
+      refused(
+          () -> values.bind(ByteForTwo.class),
+          "argument 1: byte (expected: 2 bytes: a short or char)");
+      refused(
+          () -> values.bind(BooleanForTwo.class),
+          "argument 1: boolean (expected: 2 bytes: a short or char)");
+    }
+  }
 }
