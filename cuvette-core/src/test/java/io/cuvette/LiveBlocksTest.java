@@ -63,6 +63,17 @@ class LiveBlocksTest {
     assertThat(all()).isEmpty();
   }
 
+  /** There may be no Java heap for it when a block is taken out. */
+  @Test
+  void blockThatWasNeverThere_isTakenOutWithoutRoomForIt() {
+    putAll();
+    LiveBlocks few = new LiveBlocks();
+    few.put(SEGMENT - 1, blocks.getFirst());
+    few.put(SEGMENT, null);
+    few.put(2 * SEGMENT, null);
+    assertThat(few.segments()).isEqualTo(1);
+  }
+
   @Test
   void forgottenBlock_isFoundInItsSegmentAlone() {
     putAll();

@@ -3,7 +3,9 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.NodeBlock;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -31,6 +33,26 @@ class NodeBlockTest {
           assertThat(resource.usedMemCurrent()).isZero();
         }
         assertThat(resource.usedMemHigh()).isGreaterThanOrEqualTo(BYTES);
+      }
+    }
+  }
+
+  @Test
+  void memoryOfAGraph_isForItsOwnDeviceAlone() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:devices=2"))) {
+      CudaDevice device = cuda.device(0);
+      CudaDevice other = cuda.device(1);
+      CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+      GraphMemoryResource resource = new GraphMemoryResource(device);
+      try (CudaGraph graph =
+          stream.capture(() -> {
+            try (Buffer buffer = resource.allocate(BYTES, stream)) {
+              Block block = ((BufferBase) buffer).block();
+              assertThat(block.deniesAccess(device.core())).isFalse();
+              assertThat(block.deniesAccess(other.core())).isTrue();
+            }
+          })) {
+        assertThat(graph.isClosed()).isFalse();
       }
     }
   }

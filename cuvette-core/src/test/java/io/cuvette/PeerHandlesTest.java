@@ -58,6 +58,7 @@ class PeerHandlesTest {
   private static final long POOL_BYTES = 2L << 30;
   private static final long POOL = 4711;
   private static final Set<Long> IMPORTED = ConcurrentHashMap.newKeySet();
+  private static final Set<Long> MADE = ConcurrentHashMap.newKeySet();
 
   /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
   private static boolean usual = true;
@@ -69,6 +70,14 @@ class PeerHandlesTest {
   private static int ownSlot = 0xfff;
 
   private static int notZeroAt = -1;
+
+  /** A size of a pool's memory that the driver's handles give as another. */
+  private static long roundedBytes = -1;
+
+  /** What is added to the second offset of plain memory that is seen, and to its size. */
+  private static int plainOff;
+
+  private static long plainMore;
 
   /** How often it was asked for handles of plain memory and of events. */
   private static int asked;
@@ -96,13 +105,22 @@ class PeerHandlesTest {
           @Override
           public long memPoolCreate(PoolProperties properties) {
             Exporting.check(!failing);
-            return super.memPoolCreate(
-                new PoolProperties(
-                    properties.allocationType(),
-                    0,
-                    properties.locationType(),
-                    properties.locationId(),
-                    0));
+            long pool =
+                super.memPoolCreate(
+                    new PoolProperties(
+                        properties.allocationType(),
+                        0,
+                        properties.locationType(),
+                        properties.locationId(),
+                        0));
+            MADE.add(pool);
+            return pool;
+          }
+
+          @Override
+          public void memPoolDestroy(long pool) {
+            super.memPoolDestroy(pool);
+            MADE.remove(pool);
           }
         };
 
@@ -145,7 +163,8 @@ class PeerHandlesTest {
           @Override
           public byte[] memPoolExportPointer(long address) {
             check(exported.contains(pools.get(address)));
-            return pointer(address, bytes.get(address));
+            long size = bytes.get(address);
+            return pointer(address, size == roundedBytes ? 2 * size : size);
           }
 
           // Of a pool of 2 GiB; what is longer than it is the end of a real driver's process.
@@ -162,8 +181,10 @@ class PeerHandlesTest {
           @Override
           public byte[] ipcGetMemHandle(int device, long address) {
             check(!failing);
-            asked++;
-            return plain((int) address & 0x1fffff, plainBytes);
+            boolean isSecond = asked++ == 1;
+            return plain(
+                ((int) address & 0x1fffff) + (isSecond ? plainOff : 0),
+                plainBytes + (isSecond ? plainMore : 0));
           }
 
           @Override
@@ -231,8 +252,12 @@ class PeerHandlesTest {
     plainBytes = 256;
     ownSlot = 0xfff;
     notZeroAt = -1;
+    roundedBytes = -1;
+    plainOff = 0;
+    plainMore = 0;
     failing = false;
     asked = 0;
+    MADE.clear();
     cuda.close();
   }
 
@@ -332,6 +357,7 @@ class PeerHandlesTest {
     Pipe pipe = Pipe.open();
     int refused = 0;
     int directories = 0;
+    int files = 0;
     try (var opened = Files.newByteChannel(file);
         var source = pipe.source();
         var sink = pipe.sink();
@@ -347,11 +373,13 @@ class PeerHandlesTest {
           assertThat(e).hasMessageContaining("expected: a driver's");
           refused++;
           directories += Files.isDirectory(each) ? 1 : 0;
+          files += Files.isRegularFile(each) ? 1 : 0;
         }
       }
     }
     assertThat(refused).isGreaterThanOrEqualTo(6); // a selector has two
     assertThat(directories).isNotZero();
+    assertThat(files).isNotZero();
     assertThat(PeerHandles.checkedPool(cuda.driver(), Integer.MAX_VALUE)).isPositive();
   }
 
@@ -419,8 +447,29 @@ class PeerHandlesTest {
       handles.checkedEvent(device, event(1));
     }
     assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);
+    assertThat(MADE).isEmpty();
     assertThat(closed).hasValue(1);
     assertThat(asked).as("two allocations and an event, once").isEqualTo(3);
+  }
+
+  /** Each of the two sizes that are looked at, in a driver that gives another for it. */
+  @ParameterizedTest
+  @ValueSource(longs = {1 << 20, 2 << 20})
+  void driverThatRoundsSizesOfPools_isNotSecondGuessed(long rounded) {
+    roundedBytes = rounded;
+    byte[] pointer = pointer(1, 4096);
+    assertThat(handles.checkedPointer(device, POOL, pointer)).isSameAs(pointer);
+  }
+
+  @Test
+  void driverWithPlainMemoryInSeveralBlocks_isNotSecondGuessed() {
+    byte[] plain = plain(-1, 4096);
+    plainOff = 512;
+    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+    plainOff = 0;
+    plainMore = 1L << 21;
+    asked = 0;
+    assertThat(new PeerHandles(this::close).checkedPlain(device, plain)).isSameAs(plain);
   }
 
   @Test

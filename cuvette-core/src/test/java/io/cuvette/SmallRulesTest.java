@@ -244,6 +244,38 @@ class SmallRulesTest {
           .isInstanceOf(IllegalStateException.class);
     }
     assertThat(spans.bytes()).isEqualTo(3072);
+    spans.clear();
+    assertThat(spans.bytes()).isZero();
+    assertThat(spans.add(1023, 2, "upstream's").bytes()).isEqualTo(2);
+  }
+
+  /** Else its memory is never given back. */
+  @Test
+  void arenaOfAViewThatTheDriverRefuses_isClosed() {
+    List<Arena> arenas = new ArrayList<>();
+    CudaOptions options = CudaOptions.simulated().withDecorator(sim -> withoutViews(sim, arenas));
+    try (Cuda cuda = Cuda.open(options);
+        PinnedBuffer buffer = cuda.allocatePinned(64)) {
+      assertThatThrownBy(buffer::segment).hasMessageContaining("on purpose");
+      assertThat(arenas).hasSize(1).noneMatch(each -> each.scope().isAlive());
+    }
+  }
+
+  private static CudaDriver withoutViews(CudaDriver sim, List<Arena> arenas) {
+    MemoryCalls memory =
+        new ForwardingMemory(sim.memory()) {
+          @Override
+          public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
+            arenas.add(arena);
+            throw new CudaException(CudaStatus.NOT_PERMITTED, "view", "on purpose");
+          }
+        };
+    return new ForwardingDriver(sim) {
+      @Override
+      public MemoryCalls memory() {
+        return memory;
+      }
+    };
   }
 
   @Test

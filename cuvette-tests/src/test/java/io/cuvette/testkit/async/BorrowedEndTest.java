@@ -56,10 +56,12 @@ class BorrowedEndTest {
                 new PoolProperties(
                     MemAllocationType.PINNED, MemHandleType.NONE, MemLocationType.DEVICE, 0, 0));
     AsyncMemoryPool pool = over(cuda, handle, ALONE);
+    AsyncMemoryPool again = over(cuda, handle, ALONE);
     PoolAttributes attributes = pool.attributes();
     cuda.driver().pools().memPoolDestroy(handle);
     driver.note("memPoolGetAttribute", "memPoolSetAttribute", "memPoolTrimTo");
     pool.close();
+    again.close();
     assertThat(driver.notes()).isEmpty();
     assertThatThrownBy(attributes::releaseThreshold)
         .isInstanceOf(IllegalStateException.class)
