@@ -16,6 +16,7 @@ import io.cuvette.instrument.TraceRing;
 import io.cuvette.instrument.TracedCall;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.ByteSize;
+import io.cuvette.internal.base.Locked;
 import io.cuvette.internal.base.PerThread;
 import io.cuvette.internal.base.Spans;
 import io.cuvette.internal.block.HostView;
@@ -36,6 +37,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -43,6 +45,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class SmallRulesTest {
   private static final int REMEMBERED = 32;
+  private static final ScopedValue<Integer> SCOPE = ScopedValue.newInstance();
 
   @Test
   void capture_isActiveWhileItIsValid() {
@@ -363,5 +366,24 @@ class SmallRulesTest {
       assertThatThrownBy(() -> new MemoryLimit.Fraction(wrong))
           .isInstanceOf(IllegalArgumentException.class);
     }
+  }
+
+  /** What the library calls in between is part of it, and so is what Java does for it. */
+  @Test
+  void lostContext_namesTheOutermostOperation() {
+    FirstFailure failures = new FirstFailure();
+    String expected = "in lostContext_namesTheOutermostOperation";
+    List<String> found = new ArrayList<>();
+    found.add(innerOperation(failures));
+    List.of(failures).forEach(each -> found.add(innerOperation(each)));
+    found.add(Locked.get(new ReentrantLock(), () -> innerOperation(failures)));
+    found.add(ScopedValue.where(SCOPE, 1).call(() -> innerOperation(failures)));
+    assertThat(found)
+        .hasSize(4)
+        .allSatisfy(each -> assertThat(each).matches(expected + "($|; the first call .*)"));
+  }
+
+  private static String innerOperation(FirstFailure failures) {
+    return failures.explain(CudaStatus.ILLEGAL_ADDRESS, "call");
   }
 }

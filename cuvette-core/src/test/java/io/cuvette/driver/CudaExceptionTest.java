@@ -29,4 +29,32 @@ class CudaExceptionTest {
     assertThat(explained.status()).isEqualTo(CudaStatus.UNKNOWN);
     assertThat(explained).hasMessageContaining("54321");
   }
+
+  /** Here no frame of a program is above one of the library's. */
+  @Test
+  void firstFailure_onAThreadOfTheLibrary_namesTheCallAlone() {
+    FirstFailure failures = new FirstFailure();
+    assertThat(failures.explain(CudaStatus.INVALID_VALUE, "call 0")).isEmpty();
+    assertThat(failures.explain(CudaStatus.ILLEGAL_ADDRESS, "call 1")).isEmpty();
+    assertThat(failures.explain(CudaStatus.ILLEGAL_ADDRESS, "call 2"))
+        .isEqualTo("the first call that failed was call 1");
+    assertThat(failures.explain(CudaStatus.ASSERT, "call 3")).isEmpty();
+  }
+
+  @Test
+  void describe_tellsOfNumbersThatAreNotKnown() {
+    assertThat(CudaStatus.describe(2)).startsWith("CUDA_ERROR_OUT_OF_MEMORY (2): ");
+    assertThat(CudaStatus.describe(54321))
+        .isEqualTo("CUresult 54321: a status newer than this library");
+  }
+
+  @Test
+  void compilerException_showsTheStartOfALongLog() {
+    assertThat(new CompilerException("call()", 0, "too many", "")).hasMessage("call(): too many");
+    String log = "x".repeat(4_000);
+    assertThat(new CompilerException("call()", 6, "WRONG", log))
+        .hasMessage("call(): WRONG (6)\n" + log);
+    assertThat(new CompilerException("call()", 6, "WRONG", log + "yyy"))
+        .hasMessage("call(): WRONG (6)\n" + log + "\n... (3 more characters in log())");
+  }
 }

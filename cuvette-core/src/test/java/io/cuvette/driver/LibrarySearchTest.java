@@ -31,6 +31,7 @@ class LibrarySearchTest {
         Map.of("LD_LIBRARY_PATH", folder.resolve("missing") + "::" + one.getParent());
     LibrarySearch search = new LibrarySearch(environment, configuration, "Linux");
     assertThat(search.find(LIBRARY)).contains(one);
+    assertThat(search.folders()).as("not where the program runs").doesNotContain(Path.of(""));
   }
 
   @Test

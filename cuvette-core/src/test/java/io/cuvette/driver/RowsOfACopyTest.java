@@ -92,4 +92,13 @@ class RowsOfACopyTest {
       assertThat(copy.span(copy.target())).as("%s", copy).isEqualTo(expected);
     }
   }
+
+  @Test
+  void copyIsForTheDriver_whereBothPitchesAre() {
+    Side fits = new Side(0, BoxCopy.MAX_PITCH, 2);
+    Side large = new Side(0, BoxCopy.MAX_PITCH + 1, 2);
+    assertThat(new BoxCopy(fits, fits, 4, 2, 1).isForDriver()).isTrue();
+    assertThat(new BoxCopy(large, fits, 4, 2, 1).isForDriver()).isFalse();
+    assertThat(new BoxCopy(fits, large, 4, 2, 1).isForDriver()).isFalse();
+  }
 }

@@ -3,11 +3,15 @@ package io.cuvette.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
@@ -178,5 +182,44 @@ class FfmHostNodesTest extends StubDriverTest {
   private static void refused(CudaStatus status, ThrowingCallable call) {
     assertThatThrownBy(call)
         .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+
+  @Test
+  void functions_areForgottenWithTheirDriverAlone() {
+    CudaDriverProvider provider = library.provider();
+    try (CudaDriver mine = provider.open("")) {
+      try (CudaDriver other = provider.open("")) {
+        library.answer(OBJECT, 0);
+        mine.graphs().graphAddNode(1, 0xabc, new long[0], host);
+        assertThat(other.name()).isEqualTo(mine.name());
+      }
+      assertThat(run()).isEqualTo(1);
+    }
+    assertThat(run()).isEqualTo(1);
+  }
+
+  /** One driver is closed while a function of another is about to be launched. */
+  @Test
+  void functionThatWaits_isNotForgottenWithAnotherDriver() throws InterruptedException {
+    CountDownLatch ran = new CountDownLatch(1);
+    CudaDriverProvider provider = library.provider();
+    try (CudaDriver mine = provider.open("")) {
+      Thread launching;
+      try (CudaDriver other = provider.open("")) {
+        assertThat(other.name()).isEqualTo(mine.name());
+        library.reset();
+        library.hold("cuLaunchHostFunc");
+        launching =
+            Thread.ofPlatform().start(() -> mine.streams().launchHostFunc(1, 0x5, ran::countDown));
+        while (launching.isAlive()
+            && library.calls().stream().noneMatch(call -> call.startsWith("cuLaunchHostFunc"))) {
+          Thread.onSpinWait();
+        }
+      } finally {
+        library.hold("");
+      }
+      launching.join();
+      assertThat(ran.await(30, TimeUnit.SECONDS)).as("it ran").isTrue();
+    }
   }
 }

@@ -343,6 +343,17 @@ class FfmNodeCallsTest extends StubDriverTest {
     }
   }
 
+  /** Only INVALID_VALUE says that a parameter is behind the last one. */
+  @Test
+  void parametersThatTheDriverDoesNotTell_areAFailure() {
+    add(kernel(SHAPE, 1, 2));
+    library.fail("cuKernelGetParamInfo", 400);
+    refused(
+        CudaStatus.INVALID_HANDLE,
+        "cuKernelGetParamInfo(kernel=0xc0de, index=0)",
+        () -> read(GraphNodeType.KERNEL, 0));
+  }
+
   @Test
   void capturesIntoGraphs() {
     driver.captures().streamBeginCaptureToGraph(1, 0x5, 0xabc, new long[] {0x11, 0x12}, 2);

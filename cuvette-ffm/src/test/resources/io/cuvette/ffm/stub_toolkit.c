@@ -58,7 +58,11 @@ API int nvrtcVersion(int *major, int *minor) {
   return 0;
 }
 API int nvrtcGetNumSupportedArchs(int *count) { *count = (int)get("architectures", 2); return 0; }
-API int nvrtcGetSupportedArchs(int *out) { out[0] = 80; out[1] = 90; return 0; }
+API int nvrtcGetSupportedArchs(int *out) {
+  out[0] = 80;
+  if (get("architectures", 2) > 1) out[1] = 90;
+  return 0;
+}
 API int nvrtcCreateProgram(void **out, const char *source, const char *name, int count,
                            const char *const *headers, const char *const *names) {
   FAIL_IF_SET("nvrtcCreateProgram")
@@ -134,6 +138,7 @@ struct linker { char inputs[8192]; };
 
 #ifndef OLD_LINKER
 API int nvJitLinkVersion(unsigned *major, unsigned *minor) {
+  FAIL_IF_SET("nvJitLinkVersion")
   *major = (unsigned)get("major", 13); *minor = (unsigned)get("minor", 1);
   return 0;
 }

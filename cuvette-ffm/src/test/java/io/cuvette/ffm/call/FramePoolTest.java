@@ -20,4 +20,23 @@ class FramePoolTest {
     }
     assertThat(taken).contains(frame);
   }
+
+  /** A call may be made while one of the same thread is under way, as in a callback. */
+  @Test
+  void callInsideACall_hasAFrameOfItsOwn_whichIsUsedAgain() {
+    CallFrame outer = CallFrame.take();
+    CallFrame inner = CallFrame.take();
+    CallFrame innermost = CallFrame.take();
+    assertThat(inner).isNotSameAs(outer);
+    assertThat(innermost).isNotSameAs(inner).isNotSameAs(outer);
+    innermost.leave();
+    inner.leave();
+    CallFrame again = CallFrame.take();
+    assertThat(again).isSameAs(inner);
+    again.leave();
+    outer.leave();
+    CallFrame next = CallFrame.take();
+    assertThat(next).isSameAs(outer);
+    next.leave();
+  }
 }

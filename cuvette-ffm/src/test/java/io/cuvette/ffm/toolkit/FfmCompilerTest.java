@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CompilerException;
+import io.cuvette.ffm.CCompiler;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +18,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Calls of NVRTC reach it with each argument in place, and survive whatever it answers. */
@@ -164,5 +167,42 @@ class FfmCompilerTest {
                 Nvrtc.PROPERTY, "", () -> new FfmCompiler(new OnFirstUse<>(Nvrtc::load))))
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageStartingWith("NVRTC cannot be loaded, -Dcuvette.nvrtc=; install");
+  }
+
+  @Test
+  void architectures_areOneToAThousand() {
+    for (int count : new int[] {1, 1_000}) {
+      stub.set("architectures", count);
+      assertThat(compiler.supportedArchitectures()).hasSize(count).startsWith(80);
+    }
+    for (int count : new int[] {-1, 0, 1_001}) {
+      stub.set("architectures", count);
+      assertThatThrownBy(compiler::supportedArchitectures)
+          .isInstanceOf(CompilerException.class)
+          .hasMessage("nvrtcGetNumSupportedArchs(): %d architectures (expected: 1 to 1000)", count);
+    }
+  }
+
+  @Test
+  void codeWithoutAnyByte_isEmpty() {
+    long program = compiler.createProgram("s", "n", Map.of());
+    stub.set("PTX", 0);
+    assertThat(compiler.getPtx(program)).isEmpty();
+    compiler.destroyProgram(program);
+  }
+
+  /** The compiler asks for it by its name alone, which finds what is loaded. */
+  @Test
+  @EnabledOnOs(value = OS.LINUX, disabledReason = "what is loaded is read from /proc")
+  void builtins_besideTheLibrary_areLoadedWithIt(@TempDir Path folder) throws Exception {
+    StubToolkit other = StubToolkit.compile(folder);
+    Path source = Files.writeString(folder.resolve("none.c"), "int none_at_all = 1;\n");
+    Path builtins =
+        CCompiler.compile(source, folder.resolve("libnvrtc-builtins.so.12.8"), "-shared", "-fPIC");
+    other.set("major", 12);
+    other.set("minor", 8);
+    assertThat(other.compiler().version()).isEqualTo(12_080);
+    assertThat(Files.readString(Path.of("/proc/self/maps")))
+        .contains(builtins.toRealPath().toString());
   }
 }

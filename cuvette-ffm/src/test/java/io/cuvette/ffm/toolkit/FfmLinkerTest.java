@@ -86,4 +86,13 @@ class FfmLinkerTest {
         .isEqualTo("none:2:0: ");
     linker.destroy(handle);
   }
+
+  @Test
+  void linkerThatDoesNotTellItsVersion_isNotUsed(@TempDir Path folder) throws Exception {
+    StubToolkit other = StubToolkit.compile(folder);
+    other.set("nvJitLinkVersion", 6);
+    assertThatThrownBy(other::linker)
+        .isInstanceOf(CompilerException.class)
+        .hasMessage("nvJitLinkVersion(): NVJITLINK_ERROR_INTERNAL (6)");
+  }
 }
