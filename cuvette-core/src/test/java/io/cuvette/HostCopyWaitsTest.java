@@ -116,6 +116,34 @@ class HostCopyWaitsTest {
   }
 
   @Test
+  void hostMemoryIsGathered_afterWhatTheStreamWritesThere() {
+    try (PinnedBuffer host = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer device = cuda.allocate(BYTES)) {
+      host.segment().fill((byte) 1);
+      host.fill((byte) 2, stream);
+      device.gatherFrom(List.of(host.segment()));
+      byte[] read = new byte[BYTES];
+      device.copyTo(MemorySegment.ofArray(read));
+      assertThat(read).isEqualTo(bytes(2));
+    }
+  }
+
+  @Test
+  void waitingCopyOfABox_isOverWhenItReturns() {
+    CopyBox halves = CopyBox.of(BYTES / 4, 2).withSource(0, BYTES / 2, 2);
+    try (CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer source = cuda.allocate(BYTES);
+        Buffer target = cuda.allocate(BYTES)) {
+      source.fill((byte) 5, stream);
+      target.copyFrom(source, halves);
+      assertThat(stream.isDone()).isTrue();
+    }
+  }
+
+  @Test
   void waitingBatch_isOverWhenItReturns() {
     try (CudaStream stream = cuda.device(0).createStream();
         Scope _ = stream.use();

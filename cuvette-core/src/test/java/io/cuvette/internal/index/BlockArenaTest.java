@@ -195,6 +195,16 @@ class BlockArenaTest {
   }
 
   @Test
+  void cut_refusesABlockThatIsNotInUse() {
+    int block = arena.adopt(1 << 20, 4 * U, 0);
+    arena.give(block);
+    assertThatIllegalStateException()
+        .isThrownBy(() -> arena.cut(block, U))
+        .withMessage("block: " + block + " (expected: a block in use)");
+    assertThatIllegalStateException().isThrownBy(() -> arena.cut(BlockArena.NONE, U));
+  }
+
+  @Test
   void sizesThatAreNotRounded_areRefused() {
     for (long bytes : new long[] {0, -512, 1, 511, 513, Long.MIN_VALUE, Long.MAX_VALUE}) {
       assertThatIllegalArgumentException()

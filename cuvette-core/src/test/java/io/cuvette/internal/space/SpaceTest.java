@@ -166,6 +166,39 @@ class SpaceTest {
   }
 
   @Test
+  void memoryInNoWholePiece_isLeft_andTheNextOldestIsReleased() {
+    int block = grow(space, 4 * PAGE_UNITS, 0);
+    int _ = grow(space, PAGE_UNITS, 0);
+    int other = grow(space, PAGE_UNITS, 0);
+    now = 5;
+    space.give(space.cut(block, PAGE_UNITS), 0, 1, AgeList.NOW); // in a piece of four pages
+    now = 9;
+    space.give(other, 0, 2, AgeList.NOW);
+    Victim victim = space.carve(PAGE_UNITS, OptionalLong.empty());
+    assertThat(victim).isNotNull();
+    assertThat(victim.address).isEqualTo(BASE + 5 * PAGE);
+  }
+
+  @Test
+  void memoryTakenOut_isAHoleOnceItIsUnmapped_andFreeIfItIsNot() {
+    int first = grow(space, 2 * PAGE_UNITS, 0);
+    int _ = grow(space, PAGE_UNITS, 0);
+    space.give(first, 0, 1, 0);
+    Victim kept = space.carve(2 * PAGE_UNITS, OptionalLong.empty());
+    assertThat(kept).isNotNull();
+    kept.end();
+    assertThat(space.find(2 * PAGE_UNITS, 0)).isEqualTo(first);
+    Victim gone = space.carve(2 * PAGE_UNITS, OptionalLong.empty());
+    assertThat(gone).isNotNull();
+    space.pieces.remove(gone.address, gone.bytes);
+    gone.unmapped();
+    gone.end();
+    assertThat(space.find(PAGE_UNITS, 0)).isEqualTo(Space.NONE);
+    assertThat(space.address(space.place(2 * PAGE_UNITS, 0).first)).isEqualTo(BASE);
+    space.assertValid();
+  }
+
+  @Test
   void endOfTheAddresses_isTheLastPlace_alsoWhereAGapIsLarger() {
     Space small = new Space(BASE, 8 * PAGE, new Pieces(BASE, 8 * PAGE, PAGE), () -> now);
     int first = grow(small, 4 * PAGE_UNITS, 0);

@@ -108,6 +108,21 @@ class SecondDeviceSharingTest {
     }
   }
 
+  @CudaTest(devices = 2, peers = "none", simulatedOnly = true)
+  void pagesOfADeviceThatTheImporterCannotAccess_areRefused(Subject subject, Cuda cuda) {
+    Cuda importer = importer(subject);
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withExportable(true);
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options);
+        Buffer ours = pool.allocate(MIB, cuda.device(0).nullStream());
+        PageHandles handles = pool.export(ours)) {
+      CudaStream theirs = importer.device(1).nullStream();
+      assertThatThrownBy(() -> importer.device(1).importBuffer(handles, theirs))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("or of a device that it can access");
+      importer.device(0).importBuffer(handles, importer.device(0).nullStream()).close();
+    }
+  }
+
   @CudaTest(devices = 2, simulatedOnly = true)
   void importThatFindsNoJavaHeap_isTakenBackOnItsDevice(
       Subject subject, @OnDevice(1) CudaStream ours) {

@@ -193,6 +193,10 @@ class CopyBatchTest {
       CopyBatch.of(parts(target, 4), parts(wrapped, 4)).copy(stream);
       stream.synchronize();
       assertThat(read(target)).containsOnly(3);
+      target.fill((byte) 4);
+      CopyBatch.of(parts(wrapped, 4), parts(target, 4)).copy(stream);
+      stream.synchronize();
+      assertThat(read(source)).containsOnly(4);
       assertThat(driver.count("memcpyBatchAsync")).isZero();
     }
   }

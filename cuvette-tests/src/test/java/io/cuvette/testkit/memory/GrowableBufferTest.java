@@ -225,6 +225,19 @@ class GrowableBufferTest {
     }
   }
 
+  @CudaTest(simulatedOnly = true)
+  void growth_givesAccessToWhatIsNewAlone(Cuda cuda, ScriptedDriver script) {
+    try (GrowableBuffer buffer = cuda.device(0).growable(32 * MIB)) {
+      script.note("memSetAccess", call -> call.number("address") + " " + call.number("bytes"));
+      buffer.grow(2 * MIB);
+      buffer.grow(MIB);
+      buffer.grow(8 * MIB);
+      assertThat(script.takeNotes())
+          .containsExactly(
+              buffer.address() + " " + 2 * MIB, buffer.address() + 2 * MIB + " " + 6 * MIB);
+    }
+  }
+
   /** A callback waits for nothing, and what comes after it asks again. */
   @CudaTest(simulatedOnly = true)
   void memoryWithWorkThatCouldNotBeMarked_staysMappedUntilItIsDone(

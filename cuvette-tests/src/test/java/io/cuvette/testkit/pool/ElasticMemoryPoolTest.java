@@ -106,6 +106,18 @@ class ElasticMemoryPoolTest {
     }
   }
 
+  /** It is unmapped in several steps. */
+  @CudaTest(simulatedOnly = true)
+  void trimOfMuch_keepsWhatItWasAskedTo(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.allocate(640 * MIB).close();
+      cuda.device(0).synchronize();
+      assertThat(pool.trim(Duration.ofMinutes(10))).isZero();
+      long _ = pool.trim(300 * MIB);
+      assertThat(pool.totalBytes()).isBetween(268 * MIB, 300 * MIB);
+    }
+  }
+
   @CudaTest
   void releaseThreshold_boundsWhatIsCached(Cuda cuda) {
     ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(4 * MIB);
