@@ -23,6 +23,7 @@ final class BusyDriver extends ForwardingDriver {
   private final Map<Long, Long> events = new HashMap<>();
   private final Set<Long> reached = new HashSet<>();
   private @Nullable Error error;
+  private @Nullable CudaException queryFailure;
   private int recordsBefore;
   private @Nullable Runnable atQuery;
   private int refusals;
@@ -64,6 +65,11 @@ final class BusyDriver extends ForwardingDriver {
     return action;
   }
 
+  /** Has the next question about a stream fail. */
+  synchronized void failNextQuery(CudaException failure) {
+    queryFailure = failure;
+  }
+
   /** How many events there are. */
   synchronized int liveEvents() {
     return events.size();
@@ -79,6 +85,11 @@ final class BusyDriver extends ForwardingDriver {
         @Override
         public boolean streamQuery(int device, long stream) {
           synchronized (BusyDriver.this) {
+            CudaException failure = queryFailure;
+            if (failure != null) {
+              queryFailure = null;
+              throw failure;
+            }
             return !busy.contains(stream);
           }
         }

@@ -79,6 +79,21 @@ class CopyInCallbackTest {
     assertThat(copies()).isZero();
   }
 
+  /** The driver would wait for it too, and with no bound. */
+  @Test
+  void copyOfNativeMemoryInAnotherStream_waitsForTheWorkBeforeIt_asTheLibraryDoes() {
+    CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    Buffer target = cuda.allocate(BYTES, other);
+    inCallback(() -> {
+      target.fill((byte) 1, other);
+      calls.clear();
+      target.copyFrom(nativeMemory, other);
+    });
+    assertThat(calls.stream().takeWhile(call -> !call.startsWith("memcpy")))
+        .anyMatch(call -> call.startsWith("streamQuery"));
+    assertThat(copies()).isEqualTo(1);
+  }
+
   /** Not even of a buffer, whose segment may be closed as soon as the wait ends. */
   @Test
   void rowsThatAreWaitedFor_goThroughMemoryOfTheLibrary() {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.pending.PendingFrees;
 import io.cuvette.internal.streamcache.CachedBlock;
@@ -70,6 +71,19 @@ class PendingFreesTest {
     CachedBlock block = used(one);
     driver.finish(one);
     pending.free(block, home.state);
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  @Test
+  void blockWhoseStreamCannotBeAsked_waits_andTheFailureIsTold() {
+    CachedBlock block = used(one);
+    CudaException failure = new CudaException(CudaStatus.NOT_PERMITTED, "test", "");
+    driver.failNextQuery(failure);
+    assertThatThrownBy(() -> pending.free(block, home.state)).isSameAs(failure);
+    checkPending(1);
+    driver.finish(one);
+    pending.poll();
     assertThat(given).containsExactly(block);
     checkPending(0);
   }
