@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MatrixProducts;
 import io.cuvette.MemoryPool;
@@ -25,6 +27,7 @@ import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Graph;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.assertj.core.api.ThrowableAssertAlternative;
 import org.junit.jupiter.api.Test;
 
@@ -225,5 +228,33 @@ class MatrixProductsTest {
     try (Buffer next = pool.allocate(BYTES, own)) {
       assertThat(places).contains(next.address());
     }
+  }
+
+  /** Others may have the stream: right before the product one of them begins to capture it. */
+  @CudaTest(simulatedOnly = true)
+  void matricesOfAProduct_thatAnotherThreadCaptures_stayAsLongAsTheGraph(
+      MemoryPool pool, @NonBlocking CudaStream stream, ScriptedDriver driver) {
+    stream.capture(() -> {}).close();
+    try (LibraryHandle handle = stream.device().useCublas(stream);
+        Buffer c = pool.allocate(BYTES, stream)) {
+      Buffer a = pool.allocate(BYTES, stream);
+      long address = a.address();
+      driver.answer(
+          "gemm",
+          call -> {
+            CompletableFuture.runAsync(() -> stream.beginCapture(CaptureOptions.DEFAULTS)).join();
+            return call.proceed();
+          });
+      MatrixProducts.multiply(handle, PRODUCT, c, a, a);
+      driver.unscript("gemm");
+      try (CudaGraph graph = stream.endCapture()) {
+        a.close();
+        assertThat(GraphDefinition.of(graph).nodes()).isNotEmpty();
+        try (Buffer other = pool.allocate(BYTES, stream)) {
+          assertThat(other.address()).isNotEqualTo(address);
+        }
+      }
+    }
+    Graph.awaitGone(pool, stream);
   }
 }

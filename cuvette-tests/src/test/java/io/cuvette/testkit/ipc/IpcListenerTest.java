@@ -70,6 +70,22 @@ class IpcListenerTest {
   }
 
   @Test
+  void listenerThatIsClosedAgain_leavesTheSocketOfTheNextAlone() {
+    IpcListener first = IpcListener.open(path);
+    first.close();
+    try (IpcListener second = IpcListener.open(path)) {
+      first.close();
+      assertThat(path).exists();
+      try (IpcChannel client = IpcChannel.connect(path, LONG);
+          IpcChannel server = second.accept(LONG)) {
+        client.send(new byte[] {1});
+        assertThat(server.receiveMessage(LONG).bytes()).containsExactly(1);
+      }
+    }
+    assertThat(path).doesNotExist();
+  }
+
+  @Test
   void socketOfAProcessThatIsGone_isReplaced() {
     calls.close(calls.listen(path.toString()));
     assertThat(path).exists();

@@ -36,6 +36,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -416,5 +419,29 @@ class StagedTransferTest {
       stream.synchronize();
       assertThat(Bytes.areAll(buffer, 1)).isTrue();
     }
+  }
+
+  /** It is slower, which nobody would know else; and said once. */
+  @Test
+  void transferWithoutPinnedMemory_isToldOnce() {
+    List<LogRecord> told = new ArrayList<>();
+    long thread = Thread.currentThread().threadId();
+    Logger log = Logger.getLogger("io.cuvette.transfers");
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim"));
+        Buffer buffer = cuda.allocate(4 * MIB)) {
+      log.setFilter(record -> record.getLongThreadID() != thread || !told.add(record));
+      MemorySegment bytes = MemorySegment.ofArray(new byte[4 * MIB]);
+      buffer.copyFrom(bytes);
+      assertThat(told).isEmpty();
+      cuda.defaultPinnedMemoryPool().freeAllBlocks();
+      cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(4096));
+      buffer.copyFrom(bytes);
+      buffer.copyFrom(bytes);
+    } finally {
+      log.setFilter(null);
+    }
+    assertThat(told).hasSize(1);
+    assertThat(told.getFirst().getLevel()).isEqualTo(Level.WARNING);
+    assertThat(told.getFirst().getMessage()).startsWith("no page-locked memory for a transfer (");
   }
 }
