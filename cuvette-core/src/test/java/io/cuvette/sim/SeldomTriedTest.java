@@ -7,6 +7,7 @@ import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphConditionType;
+import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.InstantiatedGraph;
@@ -19,8 +20,11 @@ import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Map;
+import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -300,5 +304,86 @@ class SeldomTriedTest extends SimTestBase {
     assertFails(lost, "", () -> driver.events().eventElapsedTime(0, event, event));
     driver.transfers().memsetD8Async(0, memory, (byte) 3, 1, 0);
     assertThat(read(memory, 1)).containsExactly(3);
+  }
+
+  @Test
+  void nodesOfMemory_andConditions_areNotChanged() {
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);
+    GraphNodeParams conditional =
+        new GraphNodeParams.Conditional(condition, GraphConditionType.IF, 1);
+    GraphNodeParams allocation = new GraphNodeParams.Allocation(0, 64, List.of(), 0);
+    AddedNode reads = added(graph, conditional);
+    AddedNode made = added(graph, allocation);
+    GraphNodeParams free = new GraphNodeParams.Free(made.address());
+    long[] behind = {made.node()};
+    long freeing = driver.graphs().graphAddNode(0, graph, behind, free).node();
+    long executable = instantiated(graph);
+    Map<Long, GraphNodeParams> all =
+        Map.of(reads.node(), conditional, made.node(), allocation, freeing, free);
+    all.forEach((node, params) -> {
+      assertFails(
+          INVALID, "cannot change", () -> driver.graphs().graphNodeSetParams(0, node, params));
+      assertFails(
+          INVALID,
+          "cannot change",
+          () -> driver.graphs().graphExecNodeSetParams(0, executable, node, params));
+    });
+  }
+
+  @Test
+  void copyOfAGraph_hasThePrioritiesOfItsKernels() {
+    SimulatedKernel kernel = SimulatedKernel.of("seldomTried", _ -> {});
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+      long node =
+          added(
+                  graph,
+                  new GraphNodeParams.Kernel(
+                      driver.kernels().libraryGetKernel(library, kernel.name()),
+                      shape(1, 1, 1, 0, false),
+                      new LaunchParameters(MemorySegment.NULL, List.of())))
+              .node();
+      driver.graphs().graphKernelNodeSetPriority(node, -2);
+      long copy = driver.graphs().graphClone(graph);
+      driver.graphs().graphKernelNodeSetPriority(node, -3);
+      long copied = driver.graphs().graphGetNodes(copy)[0];
+      assertThat(driver.graphs().graphKernelNodeGetPriority(copied)).isEqualTo(-2);
+    }
+  }
+
+  private long allocatesAndFrees(long bytes) {
+    long of = driver.graphs().graphCreate();
+    AddedNode made = added(of, new GraphNodeParams.Allocation(0, bytes, List.of(), 0));
+    long[] behind = {made.node()};
+    AddedNode _ =
+        driver.graphs().graphAddNode(0, of, behind, new GraphNodeParams.Free(made.address()));
+    return instantiated(of);
+  }
+
+  @Test
+  void memoryThatALaunchReserved_isThere_whenAnotherNeedsLess() {
+    launch(allocatesAndFrees(8 * MIB));
+    launch(allocatesAndFrees(2 * MIB));
+    assertThat(driver.graphs().deviceGetGraphMemAttribute(0, GraphMemAttribute.RESERVED_CURRENT))
+        .isEqualTo(8 * MIB);
+    long free = driver.devices().memGetInfo(0).freeBytes();
+    driver.graphs().deviceGraphMemTrim(0);
+    assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free + 8 * MIB);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"true, 55.3", "false, 16.1"})
+  void copyFromTheDevice_takesItsTime(boolean locked, double bytesPerNano) {
+    long bytes = 16 * MIB;
+    long source = driver.memory().memAlloc(0, bytes);
+    MemorySegment plain = Arena.ofAuto().allocate(bytes);
+    MemorySegment host = locked ? driver.memory().memHostAlloc(0, bytes, 0) : plain;
+    long[] events = {driver.events().eventCreate(0, 0), driver.events().eventCreate(0, 0)};
+    driver.events().eventRecord(0, events[0], stream);
+    driver.transfers().memcpyDtoHAsync(0, host, source, stream);
+    driver.events().eventRecord(0, events[1], stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.events().eventElapsedTime(0, events[0], events[1]))
+        .isCloseTo((float) (bytes / bytesPerNano / 1e6), Percentage.withPercentage(10));
   }
 }
