@@ -12,6 +12,7 @@ import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -121,6 +122,26 @@ class FfmGraphCallsTest extends StubDriverTest {
     notedInAnyContext(
         "cuGraphAddDependencies@12030(abc, 65, c9, 0, 2)",
         "cuGraphRemoveDependencies@12030(abc, 65, c9, 0, 2)");
+  }
+
+  /** The first call asks how many there are, the second one which. */
+  @Test
+  void listsThatCannotBeRead_areFailures() {
+    secondCallFails("cuGraphGetEdges@12030(abc, ", () -> graphs.graphGetEdges(0xabc));
+    secondCallFails(
+        "cuGraphNodeGetDependencies@12030(11, ", () -> graphs.graphNodeGetDependencies(0x11));
+    secondCallFails(
+        "cuGraphNodeGetDependentNodes@12030(11, ", () -> graphs.graphNodeGetDependentNodes(0x11));
+  }
+
+  private void secondCallFails(String call, ThrowingCallable list) {
+    library.reset();
+    library.answer(2, 0);
+    library.fail(call + "1", 400);
+    assertThatThrownBy(list)
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_HANDLE));
+    notedInAnyContext(call + "0)", call + "1)");
   }
 
   @Test

@@ -188,7 +188,7 @@ final class StubLibrary {
     return text.getString(0).lines().toList();
   }
 
-  /** From now on a function fails. */
+  /** From now on a function fails, or the calls whose lines start so, if there is a @ in it. */
   void fail(String function, int status) {
     try (Arena arena = Arena.ofConfined()) {
       callVoid("stub_fail", arena.allocateFrom(function), status);

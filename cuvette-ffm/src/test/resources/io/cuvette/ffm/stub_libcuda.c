@@ -101,8 +101,9 @@ void stub_reset(void) {
   answers[0] = answers[1] = 0;
 }
 const char *stub_calls(void) { return calls; }
+/* Calls of the function fail; with an @ in it, those that are noted with such a start. */
 void stub_fail(const char *name, int status) {
-  snprintf(failing, sizeof failing, "%s@", name);
+  snprintf(failing, sizeof failing, strchr(name, '@') ? "%s" : "%s@", name);
   failing_status = status;
 }
 /* Calls of the function stay in it, until another name or none is given. */

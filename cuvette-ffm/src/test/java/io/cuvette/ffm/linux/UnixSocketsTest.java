@@ -20,6 +20,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -106,6 +107,21 @@ class UnixSocketsTest {
     assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
     assertThatThrownBy(() -> calls.lock(file.toString(), Duration.ZERO))
         .hasCauseInstanceOf(SocketTimeoutException.class);
+    calls.close(locked);
+  }
+
+  @Test
+  void lockOfAFileThatWasReplacedMeanwhile_isThatOfTheNewOne() throws Exception {
+    Path file = folder.resolve("replaced");
+    int first = calls.lock(file.toString(), Duration.ZERO);
+    FutureTask<Integer> second =
+        new FutureTask<>(() -> calls.lock(file.toString(), Duration.ofSeconds(20)));
+    Thread.ofPlatform().start(second);
+    awaitTwoDescriptors(file);
+    Files.move(Files.createFile(folder.resolve("new")), file, StandardCopyOption.REPLACE_EXISTING);
+    calls.close(first);
+    int locked = second.get();
+    assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
     calls.close(locked);
   }
 
