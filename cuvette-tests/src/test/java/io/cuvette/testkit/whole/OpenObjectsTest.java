@@ -7,10 +7,12 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OpenObject;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 /** What is open, as {@link Cuda#openObjects} lists it. */
 class OpenObjectsTest {
@@ -52,6 +55,29 @@ class OpenObjectsTest {
     pool.close();
     stream.close();
     assertThat(cuda.openObjects()).isEmpty();
+  }
+
+  /** The first makes its pool grow; the next one is of memory that it has. */
+  @CudaTest(simulatedOnly = true)
+  void buffersOfEveryPool_areListed_alsoTheFirst(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+        PinnedMemoryPool pinned = new PinnedMemoryPool(cuda)) {
+      List<Supplier<Buffer>> kinds =
+          List.of(
+              () -> pool.allocate(UNEVEN),
+              () -> elastic.allocate(UNEVEN),
+              () -> pinned.allocate(UNEVEN));
+      for (Supplier<Buffer> kind : kinds) {
+        for (int i = 0; i < 2; i++) {
+          Buffer buffer = kind.get();
+          String listed = "buffer of %d bytes at 0x%x".formatted(UNEVEN, buffer.address());
+          assertThat(whats(cuda)).filteredOn(what -> what.contains(listed)).hasSize(1);
+          buffer.close();
+          assertThat(whats(cuda)).noneMatch(what -> what.contains(listed));
+        }
+      }
+    }
   }
 
   @CudaTest(tidy = false)
