@@ -133,4 +133,27 @@ class UpdatedMemoryTest {
       Graph.awaitGone(pool, stream);
     }
   }
+
+  /** What the node had changed to is let go of once, by the update. */
+  @CudaTest(simulatedOnly = true)
+  void nodeThatChangesAgainAfterAnUpdateOfAll_letsGoOfNothingTwice(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer first = pool.allocate(BYTES, stream);
+        Buffer second = pool.allocate(BYTES, stream);
+        Buffer third = pool.allocate(BYTES, stream)) {
+      GraphNode fill = definition.root().fill(first, (byte) 1);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        fill.updateIn(executable).fill(second, (byte) 2);
+        executable.update(definition.graph());
+        fill.updateIn(executable).fill(third, (byte) 3);
+        second.fill((byte) 9, stream);
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.areAll(second, 9)).isTrue();
+        assertThat(Bytes.areAll(third, 3)).isTrue();
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
 }
