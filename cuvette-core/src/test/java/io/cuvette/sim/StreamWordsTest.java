@@ -75,4 +75,19 @@ class StreamWordsTest extends SimTestBase {
     assertFails(INVALID, "is managed memory", () -> await(managed, 0, EQUAL));
     driver.streams().streamSynchronize(0, waiting);
   }
+
+  @Test
+  void streamThatWaitsAtMemoryThatIsFreed_losesTheDevice() {
+    long word = driver.ordered().memAllocAsync(0, 4, writing);
+    set(word, 1);
+    await(word, 2, EQUAL);
+    driver.ordered().memFreeAsync(0, word, writing);
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "waits at memory that was freed",
+        () -> {
+          driver.streams().streamSynchronize(0, writing);
+          driver.streams().streamSynchronize(0, waiting);
+        });
+  }
 }
