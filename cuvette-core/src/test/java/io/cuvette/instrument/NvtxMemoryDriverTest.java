@@ -225,4 +225,14 @@ class NvtxMemoryDriverTest {
     new NvtxMemoryDriver(tiny.driver, tool).close();
     assertThat(tiny.closed).isTrue();
   }
+
+  @Test
+  void useElsewhere_isNothing_ifNobodyBelowListens() {
+    TinyDriver tiny = new TinyDriver();
+    try (NvtxMemoryDriver driver = new NvtxMemoryDriver(tiny.driver, tool)) {
+      driver.blockListener().usedElsewhere(0x1000, 64, 0, 0);
+      driver.blockListener().hostAccess(0x1000, 64, true);
+    }
+    assertThat(told).isEmpty();
+  }
 }

@@ -9,6 +9,7 @@ import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
@@ -228,5 +229,37 @@ class SanitizerHandleTest extends SanitizerTestBase {
     write(block, stream());
 
     assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void endOfTheTimeBetweenTwoEvents_isDone() {
+    long stream = stream();
+    long address = memory();
+    long start = event();
+    long end = event();
+    driver.events().eventRecord(0, start, stream);
+    write(address, stream);
+    driver.events().eventRecord(0, end, stream);
+    driver.events().eventElapsedTime(0, start, end);
+    write(address, stream());
+    assertSilent();
+  }
+
+  @Test
+  void poolThatTheDriverNames_isNotUnknown() {
+    int attribute = PointerAttribute.MEMPOOL_HANDLE;
+    long pool = driver.memory().pointerGetAttribute(0, attribute, memory());
+    assertThat(driver.ordered().memAllocFromPoolAsync(0, 64, pool, 0)).isNotZero();
+    assertSilent();
+  }
+
+  @Test
+  void partThatComesBackInADestroyedStream_isOneFinding() {
+    long stream = stream();
+    long chunk = memory();
+    driver.blockAllocated(chunk, 512);
+    driver.streams().streamDestroy(0, stream);
+    driver.blockFreed(0, chunk, stream);
+    assertOnly(Misuse.DESTROYED_HANDLE);
   }
 }

@@ -389,4 +389,12 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     driver.natives().callFree(2, 0, address, 0);
     assertOnly(Misuse.FREE_WHILE_IN_USE);
   }
+
+  @Test
+  void readBeyondPinnedMemory_isOutOfBounds_andNoChecksum() {
+    long address = memory();
+    long pinned = driver.memory().memHostAlloc(0, 1024, 1).address();
+    driver.transfers().memcpyAsync(0, address, pinned + 1000, 64, 0);
+    assertOnly(Misuse.OUT_OF_BOUNDS);
+  }
 }

@@ -328,4 +328,22 @@ class ManagedResourceTest {
       }
     }
   }
+
+  @CudaTest(simulatedOnly = true)
+  void errorThatSaysNothingOfSupport_isGivenAsItIs(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolCreate", CudaStatus.INVALID_VALUE, 1);
+    assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS.withHost()))
+        .isInstanceOf(CudaException.class)
+        .hasMessageNotContaining("managed");
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void pinnedPoolWhoseAccessIsNotKnown_isDestroyed(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolGetAccess", INVALID_VALUE, 1);
+    long before = driver.count("memPoolDestroy");
+    assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(INVALID_VALUE));
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(before + 1);
+  }
 }

@@ -275,4 +275,12 @@ class GraphConditionTest {
       assertThat(graph.root().ifThen(condition).bodies()).hasSize(1);
     }
   }
+
+  @CudaTest(simulatedOnly = true)
+  void condition_isOfTheGraphThatMadeIt(Cuda cuda) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      assertThat(definition.createCondition().definition()).isSameAs(definition);
+      assertThat(definition.createCondition(1).definition()).isSameAs(definition);
+    }
+  }
 }

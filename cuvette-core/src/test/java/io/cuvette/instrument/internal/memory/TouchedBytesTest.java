@@ -49,4 +49,28 @@ class TouchedBytesTest {
     second.touched(11, 1, Touch.ATOMIC);
     assertThat(first.conflict(second)).isEqualTo(new Conflict(11, Touch.WRITE, Touch.ATOMIC));
   }
+
+  @Test
+  void pagesThatOnlyOneTouched_areNoConflict() {
+    first.touched(0x1000, 4, Touch.WRITE);
+    first.touched(0x2000, 4, Touch.WRITE);
+    second.touched(0x3000, 4, Touch.WRITE);
+    assertThat(first.conflict(second)).isNull();
+    assertThat(second.conflict(first)).isNull();
+    second.touched(0x2002, 1, Touch.READ);
+    assertThat(first.conflict(second)).isEqualTo(new Conflict(0x2002, Touch.WRITE, Touch.READ));
+  }
+
+  @Test
+  void pagesBeyondTheMost_areLeftOut() {
+    int most = 2048;
+    for (int page = 0; page <= most; page++) {
+      first.touched(page * 4096L, 4, Touch.WRITE);
+    }
+    second.touched(most * 4096L, 4, Touch.WRITE);
+    assertThat(first.conflict(second)).isNull();
+    second.touched((most - 1) * 4096L, 4, Touch.WRITE);
+    assertThat(first.conflict(second))
+        .isEqualTo(new Conflict((most - 1) * 4096L, Touch.WRITE, Touch.WRITE));
+  }
 }

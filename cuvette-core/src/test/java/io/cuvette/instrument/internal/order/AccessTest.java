@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiPredicate;
@@ -60,6 +61,26 @@ class AccessTest {
           assertThat(other.overlaps(middle)).as("%s", other).isEqualTo(shares);
         }
       }
+    }
+  }
+
+  private static Access access(Kind kind, boolean isLaunch) {
+    CallTrace site = CallTrace.of("work");
+    Lane lane = new Lane(0, "a stream", false);
+    return new Access(
+        lane, 1, new Range(0, 8, kind, false), site, isLaunch ? (_, _, _) -> {} : null);
+  }
+
+  @Test
+  void launch_meetsAnotherLaunch_andWorkThatConflicts() {
+    Access launch = access(Kind.USE, true);
+    assertThat(launch.mayMeet(access(Kind.USE, true))).isTrue();
+    for (Kind kind : Kind.values()) {
+      Access work = access(kind, false);
+      boolean conflicts = kind.conflictsWith(Kind.USE);
+      assertThat(launch.mayMeet(work)).as("%s later", kind).isEqualTo(conflicts);
+      assertThat(work.mayMeet(launch)).as("%s earlier", kind).isEqualTo(conflicts);
+      assertThat(work.mayMeet(access(Kind.WRITE, false))).as("%s without", kind).isFalse();
     }
   }
 }
