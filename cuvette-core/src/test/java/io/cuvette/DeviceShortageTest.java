@@ -122,6 +122,22 @@ class DeviceShortageTest {
   }
 
   @Test
+  void whatOthersTakeOfAnElasticPool_isNoticed_mappedOrNot() {
+    try (ElasticMemoryPool elastic = new ElasticMemoryPool(cuda)) {
+      DevicePool devicePool;
+      try (Buffer first = elastic.allocate(4096 * KIB, one)) {
+        devicePool = poolOf(first);
+        long before = devicePool.takes();
+        elastic.allocate(8192 * KIB, one).close();
+        assertThat(devicePool.takes()).as("mapped for it").isGreaterThan(before);
+      }
+      long before = devicePool.takes();
+      elastic.allocate(4096 * KIB, one).close();
+      assertThat(devicePool.takes()).as("a cached one").isGreaterThan(before);
+    }
+  }
+
+  @Test
   void memoryOnItsWayToTheDriver_isFreeAndPending_untilItIsThere() {
     pool.allocate(64 * KIB, one).close();
     List<PoolStats> meanwhile = new ArrayList<>();

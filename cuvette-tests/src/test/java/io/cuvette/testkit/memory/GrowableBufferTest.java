@@ -225,6 +225,19 @@ class GrowableBufferTest {
     }
   }
 
+  /** They are of 2, 8 or 32 MiB: a sixteenth of what is mapped may be in vain. */
+  @CudaTest(simulatedOnly = true)
+  void piecesOfALargeBuffer_areLarger(Cuda cuda) {
+    try (GrowableBuffer buffer = cuda.device(0).growable(1024 * MIB)) {
+      buffer.grow(128 * MIB - 17);
+      assertThat(buffer.blockBytes()).isEqualTo(128 * MIB);
+      buffer.grow(128 * MIB + 1);
+      assertThat(buffer.blockBytes()).isEqualTo(136 * MIB);
+      buffer.grow(512 * MIB + 1);
+      assertThat(buffer.blockBytes()).isEqualTo(544 * MIB);
+    }
+  }
+
   @CudaTest(simulatedOnly = true)
   void growth_givesAccessToWhatIsNewAlone(Cuda cuda, ScriptedDriver script) {
     try (GrowableBuffer buffer = cuda.device(0).growable(32 * MIB)) {
