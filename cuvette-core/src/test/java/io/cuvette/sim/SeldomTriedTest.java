@@ -386,4 +386,33 @@ class SeldomTriedTest extends SimTestBase {
     assertThat(driver.events().eventElapsedTime(0, events[0], events[1]))
         .isCloseTo((float) (bytes / bytesPerNano / 1e6), Percentage.withPercentage(10));
   }
+
+  /** A column of which a bit is in a mapping, much in the next, and a bit in the one after. */
+  @Test
+  void productThatGoesOnToOtherMappings_needsAccessToEach() {
+    long range = driver.virtual().memAddressReserve(3 * PAGE, 0, 0);
+    for (byte i = 0; i < 3; i++) {
+      map(range + i * PAGE, (byte) (i + 1));
+    }
+    int rows = (int) PAGE / 8 + 2;
+    MatrixProduct.Operand column = new MatrixProduct.Operand(false, rows, 0);
+    MatrixProduct.Operand one = new MatrixProduct.Operand(false, 1, 0);
+    MatrixProduct product =
+        new MatrixProduct(MatrixType.DOUBLE, rows, 1, 1, column, one, column, 1);
+    long zeros = driver.memory().memAlloc(0, rows * 8L);
+    driver.transfers().memsetD8Async(0, zeros, (byte) 0, rows * 8L, 0);
+    long handle = driver.math().mathHandleCreate(MathLibrary.CUBLAS, 0);
+    long result = range + PAGE - 8;
+    driver.math().gemm(0, handle, product, result, zeros, zeros);
+    assertThat(read(result - 1, 10)).startsWith(1, 0).endsWith(0, 0);
+    assertThat(read(range + 2 * PAGE - 1, 10)).startsWith(0, 0).endsWith(0, 3);
+    access(range + 2 * PAGE, MemAccessFlags.READ);
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "",
+        () -> {
+          driver.math().gemm(0, handle, product, result, zeros, zeros);
+          driver.streams().streamSynchronize(0, 0);
+        });
+  }
 }
