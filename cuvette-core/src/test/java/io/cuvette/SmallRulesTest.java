@@ -386,4 +386,13 @@ class SmallRulesTest {
   private static String innerOperation(FirstFailure failures) {
     return failures.explain(CudaStatus.ILLEGAL_ADDRESS, "call");
   }
+
+  @Test
+  void ring_keepsACallAtLeast() {
+    assertThatCode(() -> new TraceRing(1)).doesNotThrowAnyException();
+    for (int wrong : new int[] {0, -1}) {
+      assertThatThrownBy(() -> new TraceRing(wrong))
+          .hasMessage("capacity: %d (expected: >= 1)".formatted(wrong));
+    }
+  }
 }

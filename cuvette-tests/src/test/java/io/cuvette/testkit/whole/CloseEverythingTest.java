@@ -132,6 +132,7 @@ class CloseEverythingTest {
             () -> MemoryResource.direct().allocate(1, device.nullStream()),
             () -> cuda.wrap(0x1000, 1, null),
             () -> device.wrap(0x1000, 1, null),
+            () -> device.wrap(0, 0, null),
             () -> cuda.deviceOf(0x1000),
             () -> cuda.deviceByPciBusId("0000:00:00.0"),
             cuda::driverVersion,
