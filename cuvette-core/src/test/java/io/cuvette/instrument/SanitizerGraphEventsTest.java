@@ -88,6 +88,25 @@ class SanitizerGraphEventsTest {
     assertRaceOnly();
   }
 
+  /** A node that takes no part writes nothing. */
+  @Test
+  void whatANodeWrites_isWrittenForTheCopyToTheHost_ifItTakesPart() {
+    long host = driver.memory().memHostAlloc(0, BYTES, 0).address();
+    long graph = graph(fill, new GraphNodeParams.Copy(host, memory, BYTES));
+    long node = driver.graphs().graphGetRootNodes(graph)[0];
+    long executable = instantiate(graph);
+    driver.graphs().graphNodeSetEnabled(executable, node, false);
+    launch(executable);
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .containsExactly(Misuse.UNINITIALIZED_READ);
+    reports.clear();
+    driver.graphs().graphNodeSetEnabled(executable, node, true);
+    launch(executable);
+    driver.devices().ctxSynchronize(0);
+    assertThat(reports).isEmpty();
+  }
+
   @Test
   void launch_isBehindTheEventThatANodeWaitsFor() {
     long executable = instantiate(graph(new EventWait(first), fill));
