@@ -3,6 +3,9 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.channel.IpcFrame;
+import io.cuvette.internal.channel.OpenSocket;
 import io.cuvette.internal.channel.PoolHandle;
 import java.io.EOFException;
 import java.io.IOException;
@@ -15,7 +18,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -236,5 +242,79 @@ class IpcPartsTest {
         .hasMessageContaining("no sockets today");
     assertThat(directory).isEmptyDirectory();
     assertThat(descriptors.open()).isEmpty();
+  }
+
+  /** The system gives its number to the next file that is opened. */
+  @Test
+  void closedSocket_isUsedByNobody_andEndsOnce() {
+    for (boolean fails : new boolean[] {false, true}) {
+      int number = descriptors.memoryFile("socket", 0);
+      OpenSocket socket = new OpenSocket(descriptors, number, "a socket");
+      assertThat(socket.<Integer>use(OpenSocket::descriptor)).isEqualTo(number);
+      assertThat(socket.<Integer>sliced(Duration.ZERO, _ -> 7)).isEqualTo(7);
+      AtomicInteger ended = new AtomicInteger();
+      Runnable before =
+          () -> {
+            ended.incrementAndGet();
+            assertThat(socket.isClosed()).isTrue();
+            assertThat(descriptors.isOpen(number)).isTrue();
+            assertThat(socket.<Integer>use(OpenSocket::descriptor)).isEqualTo(number);
+            if (fails) {
+              throw new UncheckedIOException(new IOException("on purpose"));
+            }
+          };
+      if (fails) {
+        assertThatThrownBy(() -> socket.close(before)).hasMessageContaining("on purpose");
+      } else {
+        socket.close(before);
+      }
+      assertThat(descriptors.open()).doesNotContain(number);
+      socket.close(before);
+      socket.close();
+      assertThat(ended).hasValue(1);
+      for (ThrowingCallable use :
+          List.<ThrowingCallable>of(
+              () -> socket.use(OpenSocket::descriptor),
+              () -> socket.sliced(Duration.ofDays(1), _ -> ended.incrementAndGet()),
+              () -> socket.sliced(Duration.ZERO, _ -> ended.incrementAndGet()))) {
+        assertThatThrownBy(use)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("a socket is closed");
+      }
+      assertThat(ended).hasValue(1);
+    }
+  }
+
+  /** What the other end expects them with. */
+  @Test
+  void groupOfDescriptors_goesWithTheEntryOfItsFirst() {
+    assertThat(IpcFrame.beginOf(0)).isZero();
+    for (int group = 1; group < IpcFrame.MOST_PAGES / IpcFrame.MOST_DESCRIPTORS; group++) {
+      int before = group * IpcFrame.MOST_DESCRIPTORS;
+      List<UUID> uuids = new ArrayList<>(Collections.nCopies(before, null));
+      byte[] bytes = new IpcFrame(IpcFrame.Kind.PAGE_HANDLES, uuids, new byte[0]).toBytes();
+      assertThat(IpcFrame.beginOf(group)).as("group %d", group).isEqualTo(bytes.length);
+    }
+  }
+
+  /** As one of a library that is missing: what is left is closed all the same. */
+  @Test
+  void errorOfAClose_keepsNoDescriptorOpen() {
+    List<Integer> closed = Collections.synchronizedList(new ArrayList<>());
+    var calls =
+        new FakeDescriptors() {
+          @Override
+          public void close(int descriptor) {
+            closed.add(descriptor);
+            if (descriptor == 1) {
+              throw new LinkageError("close");
+            }
+          }
+        };
+    long begun = System.nanoTime();
+    Closing.close(calls, new int[] {1, 2, 3, 4}, 3);
+    if (System.nanoTime() - begun < 200_000_000) { // else the thread that closes is not waited for
+      assertThat(closed).containsExactly(1, 2, 3);
+    }
   }
 }

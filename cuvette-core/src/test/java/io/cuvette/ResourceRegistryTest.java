@@ -423,4 +423,32 @@ class ResourceRegistryTest extends OverFakeSharing {
     assertThat(isOver && System.nanoTime() - begun < 300_000_000).isFalse();
     assertThat(Await.until(socket::isOver, 10_000_000_000L)).isTrue();
   }
+
+  /** A UUID counts where the system cannot tell, and there alone. */
+  @Test
+  void handles_areOfOnePool_asTheSystemSays_andElseByTheirUuid() {
+    UUID uuid = UUID.randomUUID();
+    for (boolean tells : new boolean[] {true, false}) {
+      descriptors.tellsFilesApart = tells;
+      for (UUID first : new UUID[] {null, uuid, UUID.randomUUID()}) {
+        for (UUID second : new UUID[] {null, uuid}) {
+          try (PoolHandle one = PoolHandle.own(descriptors, file(), first);
+              PoolHandle same = PoolHandle.own(descriptors, one.duplicateDescriptor(), second);
+              PoolHandle other = PoolHandle.own(descriptors, file(), second)) {
+            boolean claimed = !tells && first != null && first.equals(second);
+            String what = "%s and %s, told: %s".formatted(first, second, tells);
+            assertThat(one.isSamePool(same)).as(what).isEqualTo(tells || claimed);
+            assertThat(same.isSamePool(one)).as(what).isEqualTo(tells || claimed);
+            assertThat(one.isSamePool(other)).as(what).isEqualTo(claimed);
+            assertThat(other.isSamePool(one)).as(what).isEqualTo(claimed);
+          }
+        }
+      }
+    }
+    assertThat(descriptors.open()).isEmpty();
+  }
+
+  private int file() {
+    return descriptors.memoryFile("pool", 0);
+  }
 }

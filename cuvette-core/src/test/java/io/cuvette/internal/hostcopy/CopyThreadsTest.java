@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,16 @@ class CopyThreadsTest {
       assertThat(seen.get(30, TimeUnit.SECONDS)).isNull();
     } finally {
       local.remove();
+    }
+  }
+
+  /** Else who asked would count on one thread less than there is, and not wait for it. */
+  @Test
+  void threadThatWorks_wasSaidToStart_andOneThatDoesNotWasNot() throws InterruptedException {
+    for (int i = 0; i < 20; i++) {
+      CountDownLatch runs = new CountDownLatch(1);
+      boolean started = CopyThreads.start(runs::countDown);
+      assertThat(runs.await(started ? 30_000 : 5, TimeUnit.MILLISECONDS)).isEqualTo(started);
     }
   }
 }

@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -93,6 +97,106 @@ class HostPartsTest {
       Object[] rows = {arrays[i], arrays[i]};
       HostParts parts = HostParts.of("rows", new ArrayRows(rows), false);
       assertThat(parts.byteSize()).as("%s", arrays[i].getClass()).isEqualTo(2 * expected[i]);
+    }
+  }
+
+  private static Object row(Random random, int bytes, Arena arena) {
+    byte[] content = new byte[bytes];
+    random.nextBytes(content);
+    MemorySegment native8 = arena.allocate(bytes, 8).copyFrom(MemorySegment.ofArray(content));
+    return switch (random.nextInt(6)) {
+      case 0 -> native8;
+      case 1 -> native8.asByteBuffer();
+      case 2 -> native8.toArray(ValueLayout.JAVA_DOUBLE);
+      case 3 -> native8.toArray(ValueLayout.JAVA_SHORT);
+      case 4 -> native8.toArray(ValueLayout.JAVA_INT);
+      default -> content;
+    };
+  }
+
+  /** Whatever they are, and wherever the pieces begin and end. */
+  @Test
+  void piecesOfManyRows_areTheirBytesOneAfterTheOther_bothWays() {
+    Random random = new Random(17);
+    int[][] sizes = {{20_000, 5}, {40, 2000}, {7, 30_000}, {1, 90_000}, {2, 32_768}};
+    for (int[] each : sizes) {
+      try (Arena arena = Arena.ofConfined()) {
+        for (boolean arrays : new boolean[] {false, true}) {
+          Object[] rows = new Object[each[0]];
+          for (int i = 0; i < rows.length; i++) {
+            int bytes = 8 * random.nextInt(1 + each[1]);
+            rows[i] = arrays ? new byte[bytes] : row(random, bytes, arena);
+          }
+          checkPieces(new ArrayRows(rows), random);
+        }
+      }
+    }
+  }
+
+  private static void checkPieces(List<MemorySegment> rows, Random random) {
+    HostParts parts = HostParts.of("rows", rows, true);
+    long bytes = rows.stream().mapToLong(MemorySegment::byteSize).sum();
+    assertThat(parts.byteSize()).isEqualTo(bytes);
+    byte[] content = new byte[(int) bytes];
+    random.nextBytes(content);
+    MemorySegment memory = MemorySegment.ofArray(content);
+    int pieces = parts.pieces();
+    assertThat(pieces).isEqualTo((int) Math.ceilDiv(bytes, HostParts.PIECE_BYTES));
+    for (int piece = pieces - 1; piece >= 0; piece--) {
+      parts.copy(piece, memory, (long) piece * HostParts.PIECE_BYTES, false);
+    }
+    long at = 0;
+    for (MemorySegment row : rows) {
+      assertThat(row.mismatch(memory.asSlice(at, row.byteSize()))).isEqualTo(-1);
+      at += row.byteSize();
+    }
+    MemorySegment back = MemorySegment.ofArray(new byte[HostParts.PIECE_BYTES + 2]);
+    for (int piece = 0; piece < pieces; piece++) {
+      long from = (long) piece * HostParts.PIECE_BYTES;
+      long length = Math.min(HostParts.PIECE_BYTES, bytes - from);
+      assertThat(parts.bytesOf(piece)).isEqualTo(length);
+      back.fill((byte) 0);
+      parts.copy(piece, back, 1, true);
+      assertThat(back.asSlice(1, length).mismatch(memory.asSlice(from, length))).isEqualTo(-1);
+      assertThat(back.get(ValueLayout.JAVA_BYTE, 0)).isZero();
+      assertThat(back.get(ValueLayout.JAVA_BYTE, length + 1)).isZero();
+    }
+  }
+
+  /** What is checked is what is copied. */
+  @Test
+  void listThatChangesLater_isNotThatOfTheParts() {
+    List<MemorySegment> given = new ArrayList<>(List.of(MemorySegment.ofArray(new byte[] {1})));
+    HostParts parts = HostParts.of("rows", given, false);
+    given.set(0, MemorySegment.ofArray(new byte[] {2}));
+    byte[] copied = new byte[1];
+    parts.copy(0, MemorySegment.ofArray(copied), 0, true);
+    assertThat(copied).containsExactly(1);
+    given.set(0, null);
+    assertThatThrownBy(() -> HostParts.of("rows", given, false))
+        .isInstanceOf(NullPointerException.class);
+  }
+
+  @Test
+  void segmentsOffTheHeap_areGivenOneByOne_andNoOthers() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment off = arena.allocate(8);
+      MemorySegment on = MemorySegment.ofArray(new byte[8]);
+      List<List<Object>> cases =
+          List.of(
+              List.of(off), List.of(on), List.of(on, off, on, off), List.of(new int[2], off, on));
+      for (List<Object> each : cases) {
+        List<MemorySegment> found = new ArrayList<>();
+        HostParts.of("rows", new ArrayRows(each.toArray()), false).forEachNative(found::add);
+        assertThat(found).allMatch(off::equals).hasSize(Collections.frequency(each, off));
+      }
+      List<MemorySegment> found = new ArrayList<>();
+      HostParts.of("source", on, false).forEachNative(found::add);
+      HostParts.of("rows", List.of(on, on), false).forEachNative(found::add);
+      HostParts.of("rows", new ArrayRows(new int[3][2]), false).forEachNative(found::add);
+      assertThat(found).isEmpty();
+      HostParts.of("source", off, false).forEachNative(found::add);
+      assertThat(found).containsExactly(off);
     }
   }
 }

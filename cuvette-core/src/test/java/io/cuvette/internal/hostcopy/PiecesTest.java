@@ -1,6 +1,7 @@
 package io.cuvette.internal.hostcopy;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.internal.base.Await;
@@ -17,6 +18,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // a loop hears no interrupt
 class PiecesTest {
+  private static final Duration LONG = Duration.ofSeconds(10);
+
   private final List<Integer> copied = new ArrayList<>();
 
   private Pieces pieces(int total, int inGroup, int helpers) {
@@ -102,14 +105,30 @@ class PiecesTest {
     pieces.stop();
   }
 
-  private static boolean startThread(Runnable work) {
-    Thread _ = Thread.ofPlatform().daemon().start(work);
-    return true;
+  private static Thread daemon(Runnable work) {
+    return Thread.ofPlatform().daemon().start(work);
+  }
+
+  /** It has others to copy then, which nobody wants any more. */
+  @Test
+  void helperThatFails_ends() throws InterruptedException {
+    List<Thread> started = new ArrayList<>();
+    IntConsumer failing =
+        _ -> {
+          throw new IllegalStateException("on purpose");
+        };
+    Pieces pieces = new Pieces(failing, 9, 3, 3, 1, work -> started.add(daemon(work)));
+    pieces.open(0);
+    pieces.await(0);
+    assertThat(started.getFirst().join(LONG)).as("the helper ends").isTrue();
+    assertThatThrownBy(pieces::check).hasMessage("on purpose");
+    assertThat(pieces.copyOne()).isFalse();
+    pieces.stop();
   }
 
   /** Else a helper would be in memory that is freed, or unmapped, after a copy that failed. */
   @Test
-  void stop_waitsForTheHelperThatIsAtAPiece() {
+  void stop_waitsForTheHelperThatIsAtAPiece() throws InterruptedException {
     CountDownLatch inside = new CountDownLatch(1);
     AtomicBoolean left = new AtomicBoolean();
     IntConsumer slow =
@@ -118,11 +137,13 @@ class PiecesTest {
           boolean _ = Await.until(() -> false, 30_000_000);
           left.set(true);
         };
-    Pieces pieces = new Pieces(slow, 2, 2, 1, 1, PiecesTest::startThread);
+    List<Thread> started = new ArrayList<>();
+    Pieces pieces = new Pieces(slow, 2, 2, 1, 1, work -> started.add(daemon(work)));
     pieces.open(0);
     Await.until(() -> inside.getCount() == 0);
     pieces.stop();
     assertThat(left).isTrue();
+    assertThat(started.getFirst().join(LONG)).as("the helper ends").isTrue();
   }
 
   @Test
@@ -142,7 +163,7 @@ class PiecesTest {
     pieces.await(0);
     pieces.stop();
     for (Thread each : started) {
-      assertThat(each.join(Duration.ofSeconds(10))).as("%s ends", each).isTrue();
+      assertThat(each.join(LONG)).as("%s ends", each).isTrue();
     }
   }
 

@@ -3,8 +3,11 @@ package io.cuvette.internal.program;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.KernelCode;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class CodeTextTest {
@@ -71,5 +74,89 @@ class CodeTextTest {
           .hasMessageStartingWith("value: half of a surrogate pair at index 2, line 1");
     }
     assertThat(Texts.check("value", high + low + high + low + "x")).hasSize(5);
+  }
+
+  private static String key(Object... parts) {
+    CodeKey key = new CodeKey();
+    for (Object part : parts) {
+      CodeKey _ = part instanceof Long number ? key.with(number) : key.with((String) part);
+    }
+    return key.end();
+  }
+
+  /** Else code would be taken for that of another source. */
+  @Test
+  void keysOfOtherParts_areOthers_howeverTheyAreDivided() {
+    List<String> keys =
+        List.of(
+            key(),
+            key(""),
+            key("", ""),
+            key("ab"),
+            key("a", "b"),
+            key("", "ab"),
+            key("ab", ""),
+            key("b", "a"),
+            key("1:a"),
+            key("a1:b"),
+            key(12L, 3L),
+            key(1L, 23L),
+            key(123L));
+    assertThat(keys).doesNotHaveDuplicates().allMatch(each -> each.matches("[0-9a-f]{64}"));
+    assertThat(key("a", 1L)).isEqualTo(key("a", 1L)).isEqualTo(key("a", "1"));
+  }
+
+  @Test
+  void textIsPtx_withBothDirectivesAtItsBeginning() {
+    String gap = " ".repeat(70_000);
+    Map<String, Boolean> texts =
+        Map.of(
+            ".version 8.4\n.target sm_90",
+            true,
+            ".target sm_90\n.version 8.4",
+            true,
+            ".version 8.4\n",
+            false,
+            ".target sm_90\n",
+            false,
+            "version target",
+            false,
+            ".version 8.4" + gap + ".target sm_90",
+            false,
+            gap + ".version 8.4 .target sm_90",
+            false,
+            "",
+            false);
+    texts.forEach((text, isPtx) -> {
+      byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+      if (isPtx) {
+        assertThat(CodeKinds.of(bytes)).isEqualTo(KernelCode.Kind.PTX);
+      } else {
+        assertThatThrownBy(() -> CodeKinds.of(bytes))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith(bytes.length + " bytes that begin with [");
+      }
+    });
+  }
+
+  @Test
+  void zeroAtTheEnd_isTakenAway_once_andNothingElse() {
+    byte[][][] cases = {
+      {{}, {}}, {{0}, {}}, {{1}, {1}}, {{1, 0}, {1}}, {{1, 0, 0}, {1, 0}}, {{0, 1}, {0, 1}}
+    };
+    for (byte[][] each : cases) {
+      assertThat(CodeKinds.withoutLastZero(each[0])).containsExactly(each[1]);
+    }
+  }
+
+  @Test
+  void partOfAnOption_isNotBlank() {
+    for (String blank : new String[] {"", " ", "\t", "\u2003"}) {
+      assertThatThrownBy(() -> Texts.checkOption("value", blank))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("value: '%s' (expected: not blank)", blank);
+    }
+    assertThatThrownBy(() -> Texts.checkOption("value", "a\nb")).hasMessageContaining("line break");
+    assertThat(Texts.checkOption("value", " a ")).isEqualTo(" a ");
   }
 }

@@ -57,6 +57,7 @@ class HeadersTest {
           "#inc\\\nlude <c.h>",
           "# \\\r\n include <c.h>",
           "/* x */ #include <c.h>",
+          "#in\\ \t\nclude \"c.h\"",
           "#if 0\n#include <c.h>\n#endif",
           "#if __has_include(<c.h>)",
           "#define HAS(x) __has_include(x)\n#if HAS( \"c.h\" )",
@@ -65,7 +66,9 @@ class HeadersTest {
       assertThat(found("int a;\n" + directive + "\nint b;").orElseThrow())
           .as(directive)
           .contains("second/c.h");
+      assertThat(found(directive).orElseThrow()).as("alone: %s", directive).contains("second/c.h");
     }
+    assertThat(found("\\\n#inc\\\nlude <c.h>").orElseThrow()).contains("second/c.h");
   }
 
   @Test

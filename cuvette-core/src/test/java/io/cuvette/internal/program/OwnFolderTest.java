@@ -5,11 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.net.URI;
+import java.nio.file.FileSystem;
 import java.nio.file.FileSystemException;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,5 +61,34 @@ class OwnFolderTest {
     Path none = Path.of("/proc/cuvette-cache");
     assertThat(OwnFolder.isUsable(none)).isFalse();
     assertThatThrownBy(() -> OwnFolder.makeOrCheck(none)).isInstanceOf(IOException.class);
+  }
+
+  /** As an archive is, which knows no owners. */
+  @Test
+  void folderOfAFileSystemWithoutPermissions_isMadeAndUsed() throws IOException {
+    URI archive = URI.create("jar:" + temporary.resolve("cache.zip").toUri());
+    try (FileSystem files = FileSystems.newFileSystem(archive, Map.of("create", "true"))) {
+      Path folder = files.getPath("/of/this/user");
+      assertThat(OwnFolder.isUsable(folder)).isFalse();
+      OwnFolder.makeOrCheck(folder);
+      OwnFolder.makeOrCheck(folder);
+      assertThat(OwnFolder.isUsable(folder)).isTrue();
+      assertThat(OwnFolder.newFile(folder, ".code")).isRegularFile();
+      refused(Files.createFile(folder.resolve("file")), "a link or a file (expected: a folder)");
+    }
+  }
+
+  @Test
+  void whatIsMade_isForThisUserAlone() throws IOException {
+    Path folder = temporary.resolve("a/b");
+    OwnFolder.makeOrCheck(folder);
+    assertThat(OwnFolder.isUsable(folder)).isTrue();
+    for (Path made : List.of(folder, folder.getParent())) {
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(made)))
+          .isEqualTo("rwx------");
+    }
+    Path file = OwnFolder.newFile(folder, ".code");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+        .isEqualTo("rw-------");
   }
 }
