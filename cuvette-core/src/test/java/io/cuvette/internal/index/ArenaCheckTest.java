@@ -119,6 +119,56 @@ class ArenaCheckTest {
         .hasMessageStartingWith("free neighbour of block: ");
   }
 
+  /** Two chunks of the arena are one in the records. */
+  @Test
+  void chunksThatTheRecordsHaveAsOne_areNamed() {
+    for (int second : new int[] {CHUNK, CHUNK + 1}) {
+      BlockArena apart = new BlockArena();
+      int first = apart.adopt(ADDRESS, UNIT, CHUNK);
+      int _ = apart.add(ADDRESS + UNIT, (UNITS - 1) * UNIT, second);
+      assertThat(first).isEqualTo(used);
+      assertThatThrownBy(() -> check(apart, blocks, free))
+          .hasMessageStartingWith(second == CHUNK ? "chunks: " : "chunk after block: ");
+    }
+  }
+
+  @Test
+  void freeBlockThatIsNotIndexed_isNamed_unlessItIsThePendingOne() {
+    assertThatThrownBy(() -> check(arena, blocks, BlockTable.NOTHING))
+        .hasMessageStartingWith("pending block: ");
+    blocks.first(free, BlockTable.NOTHING);
+    checkNames("pending block");
+    assertThatThrownBy(() -> check(arena, blocks, BlockTable.NOTHING))
+        .hasMessageStartingWith("blocks in the index: ");
+  }
+
+  /** Blocks of two leaves, in a list of one. */
+  @Test
+  void indexedBlockOfAnotherLeaf_isNamed() {
+    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+    int large = blocks.create(ADDRESS << 1, 1 << 20, ADDRESS << 1, CHUNK);
+    index.reserve(1 << 20, 1);
+    index.insert(large);
+    assertThat(index.checkAndCount()).isEqualTo(1);
+    blocks.leaf(large, blocks.leaf(large) + 1);
+    assertThatThrownBy(index::checkAndCount).hasMessageStartingWith("leaf of block: ");
+  }
+
+  /** It was listed as another kind than it is. */
+  @Test
+  void indexWhoseBitsAreOfAnotherKind_isNamed() {
+    for (long units : new long[] {3, 100, 5000, 1 << 20, 1L << 40}) {
+      SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+      int part = blocks.create(ADDRESS << 1, units + 1, ADDRESS << 1, CHUNK);
+      int _ = blocks.cut(part, units, SHIFT);
+      index.reserve(units, 2);
+      index.insert(part);
+      assertThat(index.checkAndCount()).isEqualTo(1);
+      blocks.split(blocks.next(part), CHUNK + 1);
+      assertThatThrownBy(index::checkAndCount).hasMessageStartingWith("kind of block: ");
+    }
+  }
+
   @Test
   void listOfBlocks_isOfThoseThatBelongThere() {
     int other = blocks.create(ADDRESS << 1, 1, ADDRESS << 1, CHUNK + 1);

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.TreeSet;
 import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 
@@ -77,6 +79,10 @@ class BlockArenaFuzzTest {
         takeWhole(nextBytes());
       } else if (choice < 8) {
         release(WholeChunks.take(arena, BlockArena.UNIT_BYTES));
+      } else if (choice < 14 && !live.isEmpty()) {
+        cut(live.get(random.nextInt(live.size())));
+      } else if (choice < 20 && !live.isEmpty()) {
+        split(live.get(random.nextInt(live.size())));
       } else if (random.nextInt(2 * targetLive) >= live.size()) {
         take(nextBytes());
       } else {
@@ -117,8 +123,33 @@ class BlockArenaFuzzTest {
     private void give(int index) {
       int block = live.set(index, live.getLast());
       live.removeLast();
-      model.give(arena.address(block), arena.chunk(block));
-      arena.give(block);
+      long address = arena.address(block);
+      int chunk = arena.chunk(block);
+      model.give(address, chunk);
+      int free = arena.give(block);
+      assertThat(arena.isFree(free)).isTrue();
+      assertThat(arena.isNewest(free)).isTrue();
+      assertThat(arena.chunk(free)).isEqualTo(chunk);
+      PlainArena.Piece piece = model.pieceAt(arena.address(free), chunk);
+      assertThat(piece.bytes()).isEqualTo(arena.bytes(free));
+      assertThat(address).isBetween(piece.address(), piece.end() - 1);
+    }
+
+    private void cut(int block) {
+      long units = arena.bytes(block) / BlockArena.UNIT_BYTES;
+      if (units > 1) {
+        long bytes = random.nextLong(1, units) * BlockArena.UNIT_BYTES;
+        model.cut(arena.address(block), bytes, arena.chunk(block));
+        live.add(arena.cut(block, bytes));
+      }
+    }
+
+    private void split(int block) {
+      if (arena.prev(block) != BlockArena.NONE) {
+        model.split(arena.address(block), arena.chunk(block), nextChunk);
+        arena.makeRoomForPending();
+        arena.split(block, nextChunk++);
+      }
     }
 
     private void takeWhole(long bytes) {
@@ -182,7 +213,23 @@ class BlockArenaFuzzTest {
               arena.releasableBytes(),
               arena.largestFreeBytes());
       assertThat(found).isEqualTo(model.totals());
+      if (random.nextInt(60) == 0) {
+        checkFreeChunks();
+      }
       checkOneLive();
+    }
+
+    /** Also of numbers that are no block's. */
+    private void checkFreeChunks() {
+      Set<Integer> found = new TreeSet<>();
+      for (int block = 0; block < 2 * arena.records(); block++) {
+        for (int chunk = 0; chunk < nextChunk; chunk++) {
+          if (arena.isFreeChunk(block, chunk)) {
+            found.add(chunk);
+          }
+        }
+      }
+      assertThat(found).isEqualTo(model.freeChunks());
     }
 
     private void checkOneLive() {
@@ -192,6 +239,16 @@ class BlockArenaFuzzTest {
         assertThat(piece.used()).isTrue();
         assertThat(piece.bytes()).isEqualTo(arena.bytes(block));
         assertThat(model.pieces(arena.chunk(block)) == 1).isEqualTo(arena.isWhole(block));
+        assertThat(arena.offset(block))
+            .isEqualTo(piece.address() - model.start(arena.chunk(block)));
+        for (int beside : new int[] {arena.prev(block), arena.next(block)}) {
+          if (beside != BlockArena.NONE) {
+            long at = arena.address(beside);
+            assertThat(model.pieceAt(at, arena.chunk(block)).bytes())
+                .isEqualTo(arena.bytes(beside));
+            assertThat(at == piece.end() || at + arena.bytes(beside) == piece.address()).isTrue();
+          }
+        }
       }
     }
   }

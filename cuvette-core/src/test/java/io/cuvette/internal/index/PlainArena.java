@@ -2,7 +2,9 @@ package io.cuvette.internal.index;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * What {@link BlockArena} must do, written the plain way: chunks are lists of pieces, every search
@@ -79,6 +81,35 @@ final class PlainArena {
         pieces.set(i - 1, new Piece(left.address(), left.bytes() + right.bytes(), false));
       }
     }
+  }
+
+  /** Cuts the used piece at an address after so many bytes. */
+  void cut(long address, long bytes, int chunk) {
+    Piece piece = pieceAt(address, chunk);
+    List<Piece> pieces = chunks.get(chunk);
+    int at = pieces.indexOf(piece);
+    pieces.set(at, new Piece(address, bytes, true));
+    pieces.add(at + 1, new Piece(address + bytes, piece.bytes() - bytes, true));
+  }
+
+  /** Makes a chunk of its own of the piece at an address and what is behind it. */
+  void split(long address, int chunk, int made) {
+    List<Piece> pieces = chunks.get(chunk);
+    int at = pieces.indexOf(pieceAt(address, chunk));
+    List<Piece> tail = pieces.subList(at, pieces.size());
+    chunks.put(made, new ArrayList<>(tail));
+    tail.clear();
+  }
+
+  Set<Integer> freeChunks() {
+    Set<Integer> free = new TreeSet<>(chunks.keySet());
+    free.removeIf(chunk -> pieces(chunk) > 1 || chunks.get(chunk).getFirst().used());
+    return free;
+  }
+
+  /** The first address of a chunk. */
+  long start(int chunk) {
+    return chunks.get(chunk).getFirst().address();
   }
 
   void forget(int chunk) {

@@ -90,6 +90,24 @@ class SizeIndexTest {
     assertThat(index.limitUnits()).isEqualTo(1 << 12);
   }
 
+  /** Each needs nodes of its own on every level, and there are none but those made before. */
+  @Test
+  void blocksThatThereIsRoomFor_areInserted_howeverLargeAndMany() {
+    SplittableRandom random = new SplittableRandom(1);
+    for (int bits = 1; bits <= 54; bits++) {
+      for (int count = 1; count <= 24; count++) {
+        BlockTable blocks = new BlockTable();
+        SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+        long most = (1L << bits) - 1;
+        index.reserveUpTo(most, count);
+        for (int i = 0; i < count; i++) {
+          index.insert(blocks.create(0, most - random.nextLong((most + 1) / 2), 0, 0));
+        }
+        assertThat(index.checkAndCount()).isEqualTo(count);
+      }
+    }
+  }
+
   /** Random insertions and removals, beside a sorted map of stacks for each kind. */
   private static final class Run {
     final BlockTable blocks = new BlockTable();

@@ -195,7 +195,7 @@ class PlacesTest {
   @Test
   void tagThatIsNotInUse_isRefused_andChangesNothing() {
     int used = grow(space, PAGE_UNITS, 0);
-    for (int tag : new int[] {3, 100}) {
+    for (int tag : new int[] {3, 4, 5, 7, 8, 9, 100}) {
       assertThatThrownBy(() -> space.give(used, tag, 1, 0))
           .isInstanceOf(IllegalStateException.class)
           .hasMessage("tag: %d (expected: a tag in use)", tag);
