@@ -62,9 +62,10 @@ class FfmMathCallsTest {
             "cublasCreate_v2 0 0 0",
             "cublasSetStream_v2 100 77 0",
             "cublasSetWorkspace_v2 100 76543210ff00 8589934592",
-            "cublasGemmEx_64 10 3x4x5 1 a=a00:14/6 b=b00:14/7 0 c=c00:14/4294967296 68 -1 100 0 0",
-            "cublasGemmStridedBatchedEx_64 10 3x4x5 1 a=a00:5/6 b=b00:5/7 0 c=c00:5/4294967296"
-                + " 70 -1 strides 100 0 68719476736 100 2 0",
+            "cublasGemmEx_64 10 3x4x5 1+0i a=a00:14/6 b=b00:14/7 0+0i c=c00:14/4294967296"
+                + " 68 -1 100 0 0",
+            "cublasGemmStridedBatchedEx_64 10 3x4x5 1+0i a=a00:5/6 b=b00:5/7 0+0i"
+                + " c=c00:5/4294967296 70 -1 strides 100 0 68719476736 100 2 0",
             "cublasDestroy_v2 100 0 0",
             "cusolverGetProperty 0 0 0",
             "cusolverGetProperty 1 0 0",

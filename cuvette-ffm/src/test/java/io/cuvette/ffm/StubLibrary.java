@@ -18,8 +18,6 @@ import java.lang.invoke.MethodHandle;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.net.URL;
-import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -56,6 +54,7 @@ final class StubLibrary {
 
   /** The source of the library, as a file. */
   static Path source(Path folder) throws IOException {
+    Files.createDirectories(folder);
     copy("stub_pools.h", folder);
     copy("stub_ipc.h", folder);
     copy("stub_virtual.h", folder);
@@ -304,23 +303,5 @@ final class StubLibrary {
               default -> (MemoryLayout) ValueLayout.ADDRESS;
             })
         .toArray(MemoryLayout[]::new);
-  }
-
-  /** Loads the classes of this package anew, and everything else as usual. */
-  private static final class FreshLoader extends URLClassLoader {
-    FreshLoader() {
-      super(
-          new URL[] {FfmDriverProvider.class.getProtectionDomain().getCodeSource().getLocation()},
-          FfmDriverProvider.class.getClassLoader());
-    }
-
-    @Override
-    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-      if (!name.startsWith("io.cuvette.ffm.")) {
-        return super.loadClass(name, resolve);
-      }
-      Class<?> loaded = findLoadedClass(name);
-      return loaded != null ? loaded : findClass(name);
-    }
   }
 }

@@ -483,7 +483,7 @@ static void *run_host_call(void *argument) {
   call.function(call.data);
   return NULL;
 }
-static struct host_call launched;
+struct host_call launched;
 void stub_run_launched_function(void) { launched.function(launched.data); }
 static CUresult cuLaunchHostFunc_v10000(CUstream stream, CUhostFn function, void *data) {
   NOTE("cuLaunchHostFunc@10000(%llx)", U(stream));

@@ -1,18 +1,24 @@
 // The functions of cuBLAS and of cuSOLVER that are called, which note their calls in the file that
-// STUB_MATH_LOG names. Each fails with the number in STUB_MATH_STATUS, if there is one.
+// STUB_MATH_LOG names, or LOG where that is defined. Each fails with the number in
+// STUB_MATH_STATUS, if there is one, or in stub_status.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-
+int stub_status;
+#ifdef LOG
+#define LOG_FILE LOG
+#else
+#define LOG_FILE getenv("STUB_MATH_LOG")
+#endif
 #define H(h) (long long)(size_t)h
 static int note(const char *call, long long a, long long b, long long c) {
   const char *status = getenv("STUB_MATH_STATUS");
-  FILE *log = fopen(getenv("STUB_MATH_LOG"), "a");
+  FILE *log = fopen(LOG_FILE, "a");
   fprintf(log, "%s %llx %llx %lld\n", call, a, b, c);
   fclose(log);
-  return status ? atoi(status) : 0;
+  return status ? atoi(status) : stub_status;
 }
 
 static long next = 0x100;
@@ -30,9 +36,10 @@ int cublasSetWorkspace_v2(void *h, void *address, size_t bytes) {
 static void product(char *text, int transA, int transB, long long m, long long n, long long k, const double *one, void *a,
                     int typeA, long long leadingA, void *b, int typeB, long long leadingB, const double *zero, void *c,
                     int typeC, long long leadingC, int compute, int algorithm) {
-  sprintf(text, "%d%d %lldx%lldx%lld %g a=%llx:%d/%lld b=%llx:%d/%lld %g c=%llx:%d/%lld %d %d", transA, transB, m, n, k,
-          compute == 70 ? *one : *(const float *)one, H(a), typeA, leadingA, H(b), typeB, leadingB, *zero, H(c), typeC,
-          leadingC, compute, algorithm);
+  const float *parts = (const float *)one;
+  sprintf(text, "%d%d %lldx%lldx%lld %g+%gi a=%llx:%d/%lld b=%llx:%d/%lld %g+%gi c=%llx:%d/%lld %d %d", transA, transB,
+          m, n, k, compute == 70 ? one[0] : parts[0], compute == 70 ? one[1] : parts[1], H(a), typeA, leadingA, H(b), typeB,
+          leadingB, zero[0], zero[1], H(c), typeC, leadingC, compute, algorithm);
 }
 int cublasGemmEx_64(void *h, int transA, int transB, long long m, long long n, long long k, const void *one, void *a,
                     int typeA, long long leadingA, void *b, int typeB, long long leadingB, const void *zero, void *c,

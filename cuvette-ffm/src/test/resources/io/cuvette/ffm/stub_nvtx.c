@@ -1,5 +1,6 @@
-// A tool that notes the calls of NVTX in the file that STUB_NVTX_LOG names. With HEADERS its types
-// are held to those of the headers of NVTX.
+// A tool that notes the calls of NVTX in the file that STUB_NVTX_LOG names, or LOG where that is
+// defined. With HEADERS its types are held to those of the headers of NVTX. With INTEROP it is the
+// interop library too, and with SILENT that one without a tool.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +53,13 @@ SAME(unregions_t, elements, nvtxMemRegionsUnregisterBatch_t, refElements);
 _Static_assert(NVTX_EXT_COMPATID_MEM == 0x0102, "version");
 #endif
 
+#ifdef LOG
+#define LOG_FILE LOG
+#else
+#define LOG_FILE getenv("STUB_NVTX_LOG")
+#endif
 static void note(const char *format, const char *text, long long a, long long b, long long c) {
-  FILE *log = fopen(getenv("STUB_NVTX_LOG"), "a");
+  FILE *log = fopen(LOG_FILE, "a");
   fprintf(log, format, text, a, b, c);
   fclose(log);
 }
@@ -96,12 +102,14 @@ static void regions(intptr_t d, const regions_t *r) {
   const range_t *range = r->elements;
   note("%sin %lld ", "", d, 0, 0);
   note("%sregion of %lld: %lld+%lld", "", (intptr_t)r->heap, (intptr_t)range->address, range->bytes);
-  note("%s count %lld step %lld type %lld\n", "", r->count, r->step, r->kind);
-  for (size_t i = 0; i < r->count; i++) ((const void **)r->out)[i] = range[i].address; // handles
+  note("%s count %lld step %lld type %lld", "", r->count, r->step, r->kind);
+  note("%s v%llx/%lld out %lld\n", "", r->version, r->size, r->out != NULL);
+  for (size_t i = 0; r->out && i < r->count; i++) ((const void **)r->out)[i] = range[i].address; // handles
 }
 static void regionsEnd(intptr_t d, const unregions_t *r) {
   note("%sin %lld ", "", d, 0, 0);
-  note("%sregion end %lld count %lld kind %lld\n", "", (intptr_t)r->elements[0], r->count, r->kind);
+  note("%sregion end %lld count %lld step %lld", "", r->elements ? (intptr_t)r->elements[0] : -1, r->count, r->step);
+  note("%s kind %lld v%llx/%lld\n", "", r->kind, r->version, r->size);
 }
 
 typedef void *(*export_t)(uint32_t);
@@ -110,14 +118,21 @@ typedef struct { size_t size; uint32_t version, reserved; void (*set)(uint32_t);
 
 int InitializeInjectionNvtx2(export_t get) {
   static int attached;
+  #ifdef REFUSES
+  return 0;
+#endif
   if (getenv("STUB_NVTX_REFUSES") || attached++) return 0;
   callbacks_t *calls = get(1);
   version_t *version = get(3);
   void ***core2, ***cuda;
-  unsigned size;
+  unsigned size = 0;
   if (calls->size < sizeof *calls || version->size < sizeof *version || version->version != 3) return 0;
   version->set(2);
+  if (!calls->table || calls->table(0, &core2, &size) || calls->table(-1, &core2, &size)) return 0;
+  if (!calls->table(1, NULL, NULL) || !calls->table(1, NULL, &size) || size != 16) return 0;
+  size = 0;
   if (!calls->table(5, &core2, &size) || size != 16) return 0;
+  for (int i = 0; i <= 16; i++) if (!core2[i] != (i == 0 || i == 16)) return 0;
   *core2[1] = mark;
   *core2[2] = start;
   *core2[3] = end;
@@ -126,6 +141,7 @@ int InitializeInjectionNvtx2(export_t get) {
   *core2[8] = category;
   *core2[10] = string;
   *core2[12] = domain;
+  if (!calls->table(6, &cuda, &size) || size != 7) return 0;
   if (!calls->table(2, &cuda, &size) || size != 9) return 0;
   *cuda[1] = device;
   *cuda[5] = stream;
@@ -134,6 +150,7 @@ int InitializeInjectionNvtx2(export_t get) {
 
 int InitializeInjectionNvtxExtension(module_t *module) {
   if (module->module != 1) return 1;
+  if (module->version != 3 || module->size != sizeof *module) return 0;
   if (module->compat != 0x0102 || module->count != 1 || module->segments->slots < 17) return 0;
   intptr_t *slots = module->segments->functions;
   slots[0] = (intptr_t)heap;
@@ -142,3 +159,25 @@ int InitializeInjectionNvtxExtension(module_t *module) {
   slots[5] = (intptr_t)regionsEnd;
   return 1;
 }
+
+#ifdef INTEROP
+#ifdef SILENT
+void *nvtxDomainCreateA(const char *name) { return 0; }
+void *nvtxMemHeapRegister(intptr_t d, const heap_t *h) { return (void *)-1; }
+#else
+void *nvtxDomainCreateA(const char *name) { return domain(name); }
+void *nvtxMemHeapRegister(intptr_t d, const heap_t *h) { return heap(d, h); }
+#endif
+void nvtxDomainMarkEx(intptr_t d, const event_t *e) { mark(d, e); }
+uint64_t nvtxDomainRangeStartEx(intptr_t d, const event_t *e) { return start(d, e); }
+void nvtxDomainRangeEnd(intptr_t d, uint64_t range) { end(d, range); }
+int nvtxDomainRangePushEx(intptr_t d, const event_t *e) { return push(d, e); }
+int nvtxDomainRangePop(intptr_t d) { return pop(d); }
+void nvtxDomainNameCategoryA(intptr_t d, uint32_t c, const char *name) { category(d, c, name); }
+void *nvtxDomainRegisterStringA(intptr_t d, const char *s) { return string(d, s); }
+void nvtxNameCuDeviceA(int number, const char *name) { device(number, name); }
+void nvtxNameCuStreamA(void *handle, const char *name) { stream(handle, name); }
+void nvtxMemHeapUnregister(intptr_t d, void *h) { heapEnd(d, h); }
+void nvtxMemRegionsRegister(intptr_t d, const regions_t *r) { regions(d, r); }
+void nvtxMemRegionsUnregister(intptr_t d, const unregions_t *r) { regionsEnd(d, r); }
+#endif

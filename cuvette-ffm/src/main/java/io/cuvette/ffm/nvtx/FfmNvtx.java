@@ -58,6 +58,11 @@ public final class FfmNvtx implements NvtxCalls {
     this.functions = Here.FUNCTIONS;
   }
 
+  FfmNvtx(NvtxLibrary library) {
+    this.library = library;
+    this.functions = new NvtxFunctions(library);
+  }
+
   private static @Nullable NvtxLibrary injected(String file) {
     try {
       return InjectedTool.attach(file);
