@@ -55,6 +55,7 @@ class OrderedStepsTest {
       resource.attributes().usedMemCurrent(); // whoever asks looks again
       assertThat(driver.notes()).isEmpty();
     }
+    home.synchronize();
     other.synchronize();
     resource.attributes().usedMemCurrent();
     assertThat(driver.notes()).containsExactly("memFreeAsync");
