@@ -7,7 +7,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
@@ -81,18 +80,16 @@ final class Survivors {
    * @param method the simple name of the class, and the method
    * @param code the line that was changed
    * @param change what was changed in it, with classes by their simple names
-   * @param status in PIT's words
+   * @param status what became of it
    */
   record Mutation(String method, String code, String change, String status) {
     boolean survived() {
       return status.equals("SURVIVED") || status.equals("NO_COVERAGE");
     }
 
-    /** Whether it says nothing: it was not tried, or no class can look so. */
+    /** Whether it says nothing: no class can look so. */
     boolean isVoid() {
-      return status.equals("NOT_STARTED")
-          || status.equals("NON_VIABLE")
-          || status.equals("RUN_ERROR");
+      return status.equals("NON_VIABLE");
     }
 
     /** Of two runs the later one, unless a test failed in the first. */
@@ -120,17 +117,9 @@ final class Survivors {
       var nodes = document.getElementsByTagName("mutation");
       for (int i = 0; i < nodes.getLength(); i++) {
         Element each = (Element) nodes.item(i);
-        boolean ofPit = each.getElementsByTagName("mutator").getLength() > 0;
-        all.put(ofPit ? key(each) : report + " " + i, of(each, root));
+        all.put(text(each, "change"), of(each, root));
       }
       return all;
-    }
-
-    private static String key(Element mutation) {
-      return Stream.of(
-              "mutatedClass", "mutatedMethod", "methodDescription", "mutator", "indexes", "blocks")
-          .map(name -> text(mutation, name))
-          .collect(Collectors.joining(" "));
     }
 
     private static Mutation of(Element mutation, Path root) throws IOException {

@@ -2,31 +2,20 @@ package io.cuvette.mutations;
 
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Optional;
-import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.pitest.bytecode.analysis.ClassTree;
-import org.pitest.classinfo.ClassName;
-import org.pitest.mutationtest.EngineArguments;
-import org.pitest.mutationtest.build.InterceptorParameters;
-import org.pitest.mutationtest.build.MutationInterceptorFactory;
-import org.pitest.mutationtest.config.ReportOptions;
-import org.pitest.mutationtest.engine.Mutater;
 import org.pitest.mutationtest.engine.MutationDetails;
-import org.pitest.mutationtest.engine.gregor.config.GregorEngineFactory;
 
 /**
- * Tries each mutation in a JVM of its own, started with the changed class on its class path: for
- * classes that tests load anew or start programs with, of which PIT changes the loaded one alone.
+ * Tries what lived in classes of the driver through FFM again, each change in a JVM of its own,
+ * started with the changed class on its class path: some tests start programs with these classes.
  */
 final class NewJvms {
   private static final System.Logger LOGGER = System.getLogger(NewJvms.class.getName());
@@ -37,107 +26,68 @@ final class NewJvms {
   private final String excluded;
   private final Path work;
   private final Path changed;
-  private final Mutater mutater;
+  private final Changes changes;
 
-  private NewJvms(Path classes, Path tests, String excluded, List<String> mutators, Path work) {
+  private NewJvms(Path classes, Path tests, String excluded, Changes changes, Path work) {
     this.classes = classes;
     this.tests = tests;
     this.excluded = excluded;
     this.work = work;
     this.changed = work.resolve("classes");
-    this.mutater =
-        new GregorEngineFactory()
-            .createEngine(EngineArguments.arguments().withMutators(mutators))
-            .createMutator(NewJvms::bytes);
+    this.changes = changes;
   }
 
   /**
-   * Takes the folder of the classes, that of the tests, a regular expression of classes to change,
-   * one of tests to leave out, the size and the seed of the sample, the kinds of changes by PIT's
-   * names, a folder to work in, and the report to write, which has the form of PIT's.
+   * Takes the folder of the classes, that of the tests, a regular expression of tests to leave out,
+   * the kinds of changes by PIT's names, a folder to work in, the report of what lived, and the one
+   * to write.
    */
   static void main(String[] args) throws Exception {
-    List<String> mutators = List.of(args[6].split(",", -1));
-    var jvms = new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], mutators, Path.of(args[7]));
-    Sample sample = new Sample(Integer.parseInt(args[4]), Integer.parseInt(args[5]), _ -> true);
-    List<MutationDetails> mutations = jvms.find(args[2], sample);
-    List<String> report = new ArrayList<>();
-    if (!mutations.isEmpty()) {
-      long start = System.nanoTime();
-      if (!jvms.run(Long.MAX_VALUE).equals("SURVIVED")) {
-        throw new IllegalStateException("the tests fail without a mutation: " + jvms.work);
-      }
-      long seconds =
-          PATIENCE_SECONDS + 2 * TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
-      for (MutationDetails mutation : mutations) {
-        report.add(jvms.tried(mutation, seconds));
-        LOGGER.log(System.Logger.Level.INFO, report.getLast());
-      }
+    Changes changes = new Changes(List.of(args[3].split(",", -1)));
+    var jvms = new NewJvms(Path.of(args[0]), Path.of(args[1]), args[2], changes, Path.of(args[4]));
+    Set<String> lived = Report.lived(Path.of(args[5]));
+    List<MutationDetails> left =
+        changes.in(jvms.classes, _ -> true).stream()
+            .filter(change -> lived.contains(Changes.text(change.getId())))
+            .toList();
+    Report report = new Report();
+    if (!left.isEmpty()) {
+      jvms.tryAll(left, report);
     }
-    report.addFirst("<mutations>");
-    report.add("</mutations>");
-    Files.write(Path.of(args[8]), report);
+    report.write(Path.of(args[6]));
   }
 
-  /** What is to be tried; leaves the classes as they are in the folder to work in. */
-  private List<MutationDetails> find(String pattern, Sample sample) throws IOException {
-    List<MutationDetails> found = new ArrayList<>();
+  private void tryAll(List<MutationDetails> left, Report report) throws Exception {
+    copyClasses();
+    long start = System.nanoTime();
+    if (run(Long.MAX_VALUE) != Report.Status.SURVIVED) {
+      throw new IllegalStateException("the tests fail without a change: " + work);
+    }
+    long seconds = PATIENCE_SECONDS + 2 * TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
+    for (MutationDetails change : left) {
+      Path file = changed.resolve(change.getClassName().asInternalName() + ".class");
+      byte[] before = Files.readAllBytes(file);
+      Files.write(file, changes.make(change.getId()));
+      Report.Status status = run(seconds);
+      report.add(change, status, "");
+      LOGGER.log(System.Logger.Level.INFO, status + " " + change);
+      Files.write(file, before);
+    }
+  }
+
+  private void copyClasses() throws IOException {
     clear(work);
     for (Path file : under(classes)) {
       Path copy = changed.resolve(classes.relativize(file).toString());
       if (Files.isDirectory(file)) {
         Files.createDirectories(copy);
-        continue;
-      }
-      Files.copy(file, copy);
-      String name = classes.relativize(file).toString().replace('/', '.').replace(".class", "");
-      if (name.matches(pattern)) {
-        found.addAll(sample.intercept(filtered(name, Files.readAllBytes(file)), mutater));
+      } else {
+        Files.copy(file, copy);
       }
     }
-    return found;
   }
 
-  /** A class of the library, or of the JDK, to which it refers. */
-  private static Optional<byte[]> bytes(String name) {
-    String file = name.replace('.', '/') + ".class";
-    try (InputStream in = ClassLoader.getSystemResourceAsStream(file)) {
-      return in == null ? Optional.empty() : Optional.of(in.readAllBytes());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** The mutations of a class but those of code that the compiler writes. */
-  private Collection<MutationDetails> filtered(String name, byte[] bytes) {
-    Collection<MutationDetails> all = mutater.findMutations(ClassName.fromString(name));
-    ReportOptions options = new ReportOptions();
-    options.setDetectInlinedCode(true);
-    var parameters = new InterceptorParameters(null, options, null, null, null, null, null);
-    for (var factory : ServiceLoader.load(MutationInterceptorFactory.class)) {
-      if (factory.getClass().getPackageName().endsWith(".javafeatures")) {
-        var filter = factory.createInterceptor(parameters);
-        filter.begin(ClassTree.fromBytes(bytes));
-        all = filter.intercept(all, mutater);
-        filter.end();
-      }
-    }
-    return all;
-  }
-
-  private String tried(MutationDetails mutation, long seconds) throws Exception {
-    Path file = changed.resolve(mutation.getClassName().asInternalName() + ".class");
-    byte[] before = Files.readAllBytes(file);
-    Files.write(file, mutater.getMutation(mutation.getId()).getBytes());
-    try {
-      return element(mutation, run(seconds));
-    } finally {
-      Files.write(file, before);
-    }
-  }
-
-  /** What became of the tests, in PIT's words. */
-  private String run(long seconds) throws IOException, InterruptedException {
+  private Report.Status run(long seconds) throws IOException, InterruptedException {
     Path temporary = Files.createDirectories(work.resolve("tmp"));
     Process process =
         new ProcessBuilder(
@@ -157,9 +107,9 @@ final class NewJvms {
             .start();
     try {
       if (!process.waitFor(seconds, TimeUnit.SECONDS)) {
-        return "TIMED_OUT";
+        return Report.Status.TIMED_OUT;
       }
-      return process.exitValue() == 0 ? "SURVIVED" : "KILLED";
+      return process.exitValue() == 0 ? Report.Status.SURVIVED : Report.Status.KILLED;
     } finally {
       process.descendants().forEach(ProcessHandle::destroyForcibly);
       process.destroyForcibly().waitFor();
@@ -175,21 +125,6 @@ final class NewJvms {
       }
     }
     return String.join(File.pathSeparator, path);
-  }
-
-  private static String element(MutationDetails mutation, String status) {
-    return ("<mutation status='%s'><mutatedClass>%s</mutatedClass><mutatedMethod>%s</mutatedMethod>"
-            + "<lineNumber>%d</lineNumber><description>%s</description></mutation>")
-        .formatted(
-            status,
-            mutation.getClassName().asJavaName(),
-            escaped(mutation.getMethod()),
-            mutation.getLineNumber(),
-            escaped(mutation.getDescription()));
-  }
-
-  private static String escaped(String text) {
-    return text.replace("&", "&amp;").replace("<", "&lt;");
   }
 
   private static void clear(Path folder) throws IOException {

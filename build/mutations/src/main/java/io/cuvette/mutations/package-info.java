@@ -1,4 +1,4 @@
-/** What the build adds to PIT: a sample of the mutations. */
+/** Changes the library in one place at a time: would the tests notice? */
 @NullMarked
 package io.cuvette.mutations;
 
