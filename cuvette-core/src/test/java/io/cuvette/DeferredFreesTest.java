@@ -260,4 +260,32 @@ class DeferredFreesTest {
     assertThat(hasGap).isFalse();
     assertThat(holds.hasGapWithin(nanos)).isTrue();
   }
+
+  /** What is about no stream is released as the callback returns, whoever else holds one. */
+  @Test
+  void releaseThatWaitsForNoCallback_isMadeAsItsOwnReturns_andTheOtherLater() throws Exception {
+    frees.beginHold();
+    List<Boolean> inside = new CopyOnWriteArrayList<>();
+    cuda.device(0)
+        .createStream()
+        .addCallback(() -> {
+          inside.add(cuda.session().isInsideCallback());
+          inside.add(frees.mayPutOff());
+          inside.add(frees.putOff(false, released::incrementAndGet));
+          inside.add(frees.putOff(true, calls::incrementAndGet));
+        })
+        .get(PATIENCE_NANOS, TimeUnit.NANOSECONDS);
+    assertThat(inside).containsExactly(true, true, true, true);
+    assertThat(cuda.session().isInsideCallback()).isFalse();
+    assertThat(Await.until(frees::isAnyLeft, PATIENCE_NANOS)).isTrue();
+    assertThat(Await.until(() -> released.get() == 1, PATIENCE_NANOS)).isTrue();
+    frees.freeLeftInGap();
+    assertThat(frees.freeLeft()).as("made without a gap").isFalse();
+    assertThat(calls).hasValue(0);
+    frees.endHold();
+    frees.freeLeftInGap();
+    assertThat(calls).hasValue(1);
+    assertThat(released).hasValue(1);
+    assertThat(frees.isAnyLeft()).isFalse();
+  }
 }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.index.Seeds;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.ordered.IdleBlocks;
 import io.cuvette.internal.ordered.OrderedBlock;
@@ -22,13 +23,17 @@ class IdleBlocksTest {
       new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
   private final IdleBlocks idle = new IdleBlocks();
 
+  /** Reachable: the collector takes back what is not. */
+  private final List<DeviceBuffer> buffers = new ArrayList<>();
+
   @AfterEach
   void close() {
     cuda.close();
   }
 
   private OrderedBlock block(CudaStream stream, long bytes) {
-    return (OrderedBlock) resource.allocate(bytes, stream).block();
+    buffers.add(resource.allocate(bytes, stream));
+    return (OrderedBlock) buffers.getLast().block();
   }
 
   private static List<Ending> all(@Nullable Ending first) {
@@ -85,5 +90,61 @@ class IdleBlocksTest {
     assertThat(all(idle.takeAll(stream -> stream == one.state))).containsExactly(first, last);
     assertThat(all(idle.takeAll(_ -> true))).containsExactly(other);
     assertThat(idle.isEmpty()).isTrue();
+  }
+
+  /** Against a list: as many of the newest as there is room for, in bytes and in number. */
+  @Test
+  void whatStays_isTheNewestThereIsRoomFor() {
+    long[] sizes = {512, MIB, 3 * MIB, 7 * MIB, 20 * MIB, 64 * MIB};
+    List<OrderedBlock> all = new ArrayList<>();
+    for (CudaStream each : List.of(one, two)) {
+      for (int i = 0; i < 30; i++) {
+        all.add(block(each, sizes[i % sizes.length]));
+      }
+    }
+    Seeds.forEach(
+        30,
+        random -> {
+          IdleBlocks some = new IdleBlocks();
+          List<OrderedBlock> kept = new ArrayList<>();
+          List<OrderedBlock> outside = new ArrayList<>(all);
+          int mostSize = random.nextInt(1, sizes.length + 1);
+          for (int i = 0; i < 200; i++) {
+            OrderedBlock next = outside.remove(random.nextInt(outside.size()));
+            CudaStream of = random.nextBoolean() ? one : two;
+            if (random.nextInt(5) > 0 && next.blockBytes() <= sizes[mostSize - 1]) {
+              kept.add(next);
+              List<OrderedBlock> over = removeOver(kept);
+              assertThat(all(some.put(next))).containsExactlyElementsOf(over);
+              outside.addAll(over);
+            } else {
+              outside.add(next);
+              OrderedBlock taken = newest(kept, of, next.blockBytes());
+              assertThat(some.take(of.state, next.blockBytes())).isSameAs(taken);
+              if (taken != null) {
+                kept.remove(taken);
+                outside.add(taken);
+              }
+            }
+            assertThat(some.isEmpty()).isEqualTo(kept.isEmpty());
+          }
+          assertThat(all(some.takeAll(_ -> true))).containsExactlyElementsOf(kept);
+        });
+  }
+
+  private static List<OrderedBlock> removeOver(List<OrderedBlock> kept) {
+    List<OrderedBlock> over = new ArrayList<>();
+    while (kept.size() > 16
+        || kept.stream().mapToLong(OrderedBlock::blockBytes).sum() > IdleBlocks.MAX_BLOCK_BYTES) {
+      over.add(kept.removeFirst());
+    }
+    return over;
+  }
+
+  private static @Nullable OrderedBlock newest(List<OrderedBlock> kept, CudaStream of, long bytes) {
+    return kept.reversed().stream()
+        .filter(each -> each.home == of.state && each.blockBytes() == bytes)
+        .findFirst()
+        .orElse(null);
   }
 }

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.session.ObjectEnding;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -18,8 +21,14 @@ class ObjectEndingTest {
   private final Cuda cuda = Cuda.open(CudaOptions.simulated());
   private final ObjectEnding handle = new ObjectEnding(new Object(), cuda.session(), _ -> {}, null);
 
+  /** Threads that wait for the device until it is over. */
+  private final List<Thread> waits = new ArrayList<>();
+
+  private final AtomicBoolean isOver = new AtomicBoolean();
+
   @AfterEach
   void close() {
+    endWaits();
     cuda.close();
   }
 
@@ -98,5 +107,42 @@ class ObjectEndingTest {
 
   private static boolean isWaitingOrOver(Thread thread) {
     return thread.getState() == Thread.State.TIMED_WAITING || !thread.isAlive();
+  }
+
+  /** Those that wait for the device may take long, and are inside the driver. */
+  @Test
+  void whoWaitsForQueueing_waitsForOperations_butNotForWaits() throws InterruptedException {
+    handle.awaitQueueing();
+    for (int waiting = 0; waiting < 3; waiting++) {
+      assertThat(handle.waiting()).isEqualTo(waiting);
+      handle.awaitQueueing();
+      handle.hold();
+      Thread asking = Thread.ofPlatform().start(handle::awaitQueueing);
+      Await.until(() -> isWaitingOrOver(asking));
+      assertThat(asking.isAlive()).as("with %d that wait", waiting).isTrue();
+      handle.unhold();
+      asking.join();
+      holdAndWaitOnAnotherThread();
+    }
+    endWaits();
+    assertThat(handle.waiting()).isZero();
+    assertThat(handle.holds()).isZero();
+  }
+
+  private void holdAndWaitOnAnotherThread() {
+    int before = handle.waiting();
+    waits.add(
+        Thread.ofPlatform()
+            .start(() -> {
+              handle.hold();
+              handle.await(() -> Await.until(isOver::get));
+              handle.unhold();
+            }));
+    Await.until(() -> handle.waiting() > before);
+  }
+
+  private void endWaits() {
+    isOver.set(true);
+    waits.forEach(thread -> Await.until(() -> !thread.isAlive()));
   }
 }
