@@ -3,51 +3,26 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
-import io.cuvette.driver.AddedNode;
-import io.cuvette.driver.AllocationProperties;
-import io.cuvette.driver.BlockListener;
-import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CaptureCalls;
-import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.GraphCalls;
-import io.cuvette.driver.GraphMemAttribute;
-import io.cuvette.driver.GraphNodeParams;
-import io.cuvette.driver.GraphNodeType;
-import io.cuvette.driver.GraphUpdateResult;
-import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
-import io.cuvette.driver.KernelParameter;
-import io.cuvette.driver.LaunchParameters;
-import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathCalls;
-import io.cuvette.driver.MathLibrary;
-import io.cuvette.driver.MatrixProduct;
-import io.cuvette.driver.MatrixType;
 import io.cuvette.driver.MemoryCalls;
-import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
-import io.cuvette.driver.PoolProperties;
-import io.cuvette.driver.PotentialBlockSize;
-import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
-import io.cuvette.driver.UserObject;
 import io.cuvette.driver.VirtualCalls;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.OptionalInt;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -142,23 +117,6 @@ class ForwardingDriverTest {
     public NativeCalls natives() {
       return new ForwardingNatives(super.natives()) {};
     }
-  }
-
-  private static final class NoListener implements BlockListener {
-    @Override
-    public void blockAllocated(Block block, int device, long stream) {}
-
-    @Override
-    public void blockAllocated(Block block) {}
-
-    @Override
-    public void blockFreed(Block block) {}
-
-    @Override
-    public void usedElsewhere(long address, long bytes, int device, long stream) {}
-
-    @Override
-    public void hostAccess(long address, long bytes, boolean writes) {}
   }
 
   private final AtomicInteger next = new AtomicInteger();
@@ -258,51 +216,6 @@ class ForwardingDriverTest {
 
   /** A value no other argument has. */
   private Object sample(Class<?> type) {
-    int number = next.incrementAndGet();
-    return switch (type.getSimpleName()) {
-      case "int" -> number;
-      case "long" -> (long) number;
-      case "short" -> (short) number;
-      case "byte" -> (byte) number;
-      case "float" -> (float) number;
-      case "boolean" -> true;
-      case "String" -> "text " + number;
-      case "UUID" -> new UUID(number, number);
-      case "OptionalInt" -> OptionalInt.of(number);
-      case "MemorySegment" -> MemorySegment.ofAddress(number);
-      case "Arena" -> Arena.ofAuto();
-      case "Runnable" -> (Runnable) next::incrementAndGet;
-      case "PriorityRange" -> new PriorityRange(0, -number);
-      case "AllocationProperties" -> new AllocationProperties(number, number, number);
-      case "PoolProperties" -> new PoolProperties(number, number, number, number, number);
-      case "int[]" -> new int[] {number};
-      case "byte[]" -> new byte[] {(byte) number};
-      case "long[]" -> new long[] {number};
-      case "KernelParameter" -> new KernelParameter(number, number);
-      case "MatrixProduct" -> {
-        MatrixProduct.Operand matrix = new MatrixProduct.Operand(false, number, number);
-        yield new MatrixProduct(MatrixType.FLOAT, 1, 1, 1, matrix, matrix, matrix, 1);
-      }
-      case "BoxCopy" -> {
-        BoxCopy.Side side = new BoxCopy.Side(number, number, number);
-        yield new BoxCopy(side, side, number, 1, 1);
-      }
-      case "LaunchShape" -> new LaunchShape(number, 1, 1, 32, 1, 1, 1, 1, 1, number, false, false);
-      case "LaunchParameters" -> new LaunchParameters(MemorySegment.ofAddress(number), List.of());
-      case "PotentialBlockSize" -> new PotentialBlockSize(number, number);
-      case "MemoryInfo" -> new MemoryInfo(number, number);
-      case "CaptureInfo" -> new CaptureInfo(number, number, number);
-      case "MathLibrary" -> MathLibrary.values()[number % MathLibrary.values().length];
-      case "GraphNodeParams" -> new GraphNodeParams.Free(number);
-      case "GraphNodeType" -> GraphNodeType.of(number % GraphNodeType.values().length);
-      case "GraphMemAttribute" -> GraphMemAttribute.RESERVED_HIGH;
-      case "InstantiatedGraph" -> new InstantiatedGraph(number, 0, 0);
-      case "GraphUpdateResult" -> new GraphUpdateResult(number, 0, 0);
-      case "AddedNode" -> AddedNode.plain(number);
-      case "List" -> List.of(number);
-      case "UserObject" -> new UserObject(number, () -> true);
-      case "BlockListener" -> new NoListener();
-      default -> throw new IllegalArgumentException("no sample of " + type);
-    };
+    return Samples.of(type, next.incrementAndGet());
   }
 }

@@ -13,6 +13,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PoolOptions;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -346,6 +347,19 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
       blocks.blockFreed(same);
       assertOnly(Misuse.DOUBLE_FREE);
       blocks.blockAllocated(new BlockListener.Block(1, block.address(), BYTES), 0, stream.handle());
+    }
+  }
+
+  @Test
+  void mistake_isReportedOnce_notForWhatFollowsFromIt() {
+    try (Buffer block = cuda.allocate(BYTES, stream)) {
+      fill(block.address(), 1, other);
+      driver
+          .transfers()
+          .memcpyDtoHAsync(0, Arena.ofAuto().allocate(BYTES), block.address(), stream.handle());
+      assertOnly(Misuse.RACE);
+      stream.synchronize();
+      other.synchronize();
     }
   }
 }

@@ -165,6 +165,17 @@ class SanitizerGraphEventsTest {
   }
 
   @Test
+  void objectOfAGraph_isThatOfTheGraphsAroundIt_andOfItsCopies() {
+    long inner = graph(fill);
+    UserObject object = retainedBy(inner);
+    long outer = graph(new GraphNodeParams.Child(inner));
+    driver.graphs().graphDestroy(inner);
+    long copy = driver.graphs().graphClone(outer);
+    driver.graphs().graphDestroy(outer);
+    assertEndOfObjectIsThatOfLaunches(instantiate(copy), copy, object);
+  }
+
+  @Test
   void launchThatNobodyWaitedFor_isNotDone() {
     launch(instantiate(graph(fill)));
     below.streams().streamSynchronize(0, one);

@@ -9,6 +9,7 @@ import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
@@ -97,6 +98,31 @@ class SanitizerGraphsTest {
       driver.transfers().memcpyDtoHAsync(0, arena.allocate(BYTES), memory, one);
       assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message()).contains("4096 bytes of it");
       driver.streams().streamSynchronize(0, one);
+    }
+  }
+
+  /** By a node that writes there, and not before its launch. */
+  @Test
+  void whatALaunchWrites_isWrittenThen() {
+    long source = driver.memory().memAlloc(0, BYTES);
+    long target = driver.memory().memAlloc(0, BYTES);
+    driver.transfers().memsetD8Async(0, source, (byte) 1, BYTES, one);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment host = arena.allocate(BYTES);
+      for (long written : new long[] {memory, target}) {
+        long executable =
+            instantiate(
+                written == memory
+                    ? filling()
+                    : graph(new GraphNodeParams.Copy(target, source, BYTES)));
+        driver.transfers().memcpyDtoHAsync(0, host, written, one);
+        assertOnly(Misuse.UNINITIALIZED_READ);
+        reports.clear();
+        launch(executable, one);
+        driver.transfers().memcpyDtoHAsync(0, host, written, one);
+        driver.streams().streamSynchronize(0, one);
+        assertThat(reports).isEmpty();
+      }
     }
   }
 

@@ -232,6 +232,42 @@ class SanitizerHandleTest extends SanitizerTestBase {
   }
 
   @Test
+  void eventOfACapture_saysNothingOfEarlierWork() {
+    long first = stream();
+    long second = stream();
+    long event = event();
+    long block = memory();
+    write(block, first);
+    driver.captures().streamBeginCapture(0, first, 0);
+    driver.events().eventRecord(0, event, first);
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, first));
+    driver.streams().streamWaitEvent(0, second, event);
+    assertSilent();
+    write(block, second);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  /** Only the errors that say so end a capture. */
+  @Test
+  void captureWhoseEndWasRefused_goesOn() {
+    long first = stream();
+    long block = memory();
+    write(block, stream());
+    driver.captures().streamBeginCapture(0, first, 0);
+    tiny.refuse("streamEndCapture");
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.captures().streamEndCapture(0, first));
+    write(block, first);
+    assertSilent();
+    tiny.refuse("nothing");
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, first));
+    write(block, first);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void endOfTheTimeBetweenTwoEvents_isDone() {
     long stream = stream();
     long address = memory();
@@ -261,5 +297,63 @@ class SanitizerHandleTest extends SanitizerTestBase {
     driver.streams().streamDestroy(0, stream);
     driver.blockFreed(0, chunk, stream);
     assertOnly(Misuse.DESTROYED_HANDLE);
+  }
+
+  /** Handles have no sign: those with the highest bit are others than the three that always are. */
+  @Test
+  void streamsThatNobodyMade_areUnknown_whateverTheirNumber() {
+    for (long handle : new long[] {-1, Long.MIN_VALUE, -0x1000, 3, Long.MAX_VALUE}) {
+      write(memory(), handle);
+      assertOnly(Misuse.UNKNOWN_HANDLE);
+      reports.clear();
+    }
+    for (long handle = 0; handle <= 2; handle++) {
+      write(memory(), handle);
+      assertSilent();
+    }
+  }
+
+  /** Other answers are no pools, and 0 is none. */
+  @Test
+  void numberThatIsNoPool_namesNone() {
+    for (int attribute = 0; attribute < 24; attribute++) {
+      tiny.importOf(0x9000 + attribute);
+      long number = driver.memory().pointerGetAttribute(0, attribute, memory());
+      driver.pools().memPoolTrimTo(number, 0);
+      if (attribute == PointerAttribute.MEMPOOL_HANDLE) {
+        assertSilent();
+      } else {
+        assertOnly(Misuse.UNKNOWN_HANDLE);
+      }
+      reports.clear();
+    }
+    tiny.importOf(0);
+    long none = driver.memory().pointerGetAttribute(0, PointerAttribute.MEMPOOL_HANDLE, memory());
+    driver.pools().memPoolTrimTo(none, 0);
+    assertOnly(Misuse.UNKNOWN_HANDLE);
+  }
+
+  @Test
+  void libraryOrAllocationThatIsGone_isNamed_byEachCall() {
+    KernelCalls kernels = driver.kernels();
+    long library = kernels.libraryLoadData(new byte[1]);
+    long memory = driver.virtual().memCreate(2 << 20, AllocationProperties.ofDevice(0, 0));
+    long addresses = driver.virtual().memAddressReserve(2 << 20, 0, 0);
+    List<Runnable> calls =
+        List.of(
+            () -> kernels.libraryGetKernel(library, "any"),
+            () -> kernels.libraryGetKernelCount(library),
+            () -> driver.virtual().memMap(addresses, 2 << 20, 0, memory),
+            () -> driver.virtual().memExportToShareableHandle(memory));
+    kernels.libraryUnload(library);
+    driver.virtual().memRelease(memory);
+    for (Runnable call : calls) {
+      call.run();
+      assertThat(reports)
+          .as("call %d", calls.indexOf(call))
+          .extracting(SanitizerReport::misuse)
+          .containsExactly(Misuse.DESTROYED_HANDLE);
+      reports.clear();
+    }
   }
 }

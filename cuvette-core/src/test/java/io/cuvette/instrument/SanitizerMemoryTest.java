@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
@@ -396,5 +397,21 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     long pinned = driver.memory().memHostAlloc(0, 1024, 1).address();
     driver.transfers().memcpyAsync(0, address, pinned + 1000, 64, 0);
     assertOnly(Misuse.OUT_OF_BOUNDS);
+  }
+
+  /** An allocator without memory gives 0, and none is there. */
+  @Test
+  void memoryWithoutBytes_orWithoutAnAddress_isNone() {
+    assertThat(driver.memory().memAlloc(0, 0)).isNotZero();
+    assertThat(driver.leaks()).isEmpty();
+    CudaDriver empty =
+        DriverProxy.of((method, arguments) ->
+            method.getName().equals("callMalloc")
+                ? Long.valueOf(0)
+                : DriverProxy.forward(tiny.driver, method, arguments));
+    SanitizerDriver above = SanitizerDriver.reporting(empty, reports::add);
+    assertThat(above.natives().callMalloc(1, 0, 64, 0)).isZero();
+    assertThat(above.leaks()).isEmpty();
+    assertSilent();
   }
 }

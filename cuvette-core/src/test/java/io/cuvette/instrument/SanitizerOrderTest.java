@@ -5,13 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.KernelParameter;
-import io.cuvette.driver.LaunchParameters;
-import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.TransferCalls;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -115,22 +109,6 @@ class SanitizerOrderTest extends SanitizerTestBase {
     assertThat(reports).hasSize(512).allMatch(report -> report.misuse() == Misuse.RACE);
   }
 
-  /** A kernel that is given an address as its only argument. */
-  private void launch(long address, long stream) {
-    long library = driver.kernels().libraryLoadData(new byte[1]);
-    long kernel = driver.kernels().libraryGetKernel(library, "any");
-    MemorySegment values = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
-    values.set(ValueLayout.JAVA_LONG, 0, address);
-    driver
-        .kernels()
-        .launchKernel(
-            0,
-            stream,
-            kernel,
-            new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false),
-            new LaunchParameters(values, List.of(new KernelParameter(0, Long.BYTES))));
-  }
-
   @Test
   void kernel_mayUseABlockFromItsArgumentToTheEnd() {
     launch(block + 512, first);
@@ -139,6 +117,16 @@ class SanitizerOrderTest extends SanitizerTestBase {
 
     driver.transfers().memsetD8Async(0, block + 1023, (byte) 1, 1, second);
     assertOnly(Misuse.RACE);
+  }
+
+  /** A kernel that got the address of memory that no part has uses none of the parts. */
+  @Test
+  void kernel_usesNoPartBehindAGap() {
+    driver.blockAllocated(block + 512, 512);
+    driver.transfers().memsetD8Async(0, block + 512, (byte) 1, 512, second);
+    launch(block, first);
+
+    assertOnly(Misuse.UNKNOWN_ADDRESS);
   }
 
   @Test

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
@@ -280,5 +282,27 @@ class SanitizerOrderedTest extends SanitizerTestBase {
     failing.driver().memory().memFree(0, address);
 
     assertThat(failing.freeRefused()).isEmpty();
+  }
+
+  /** What the host may write is not followed: only a pool of a device's own memory is. */
+  @Test
+  void memoryOfAPool_isUnwritten_ifOnlyItsDeviceCanWriteIt() {
+    int device = MemLocationType.DEVICE;
+    int pinned = MemAllocationType.PINNED;
+    for (int location : new int[] {device, MemLocationType.HOST, MemLocationType.HOST_NUMA}) {
+      for (int type : new int[] {pinned, MemAllocationType.MANAGED}) {
+        long pool = driver.pools().memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+        long block = driver.ordered().memAllocFromPoolAsync(0, 1024, pool, one);
+        read(block, one);
+        assertThat(reports)
+            .as("place %d, type %d", location, type)
+            .extracting(SanitizerReport::misuse)
+            .isEqualTo(
+                location == device && type == pinned
+                    ? List.of(Misuse.UNINITIALIZED_READ)
+                    : List.of());
+        reports.clear();
+      }
+    }
   }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.BlockListener;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class SanitizerPoolTest extends SanitizerTestBase {
@@ -161,5 +162,103 @@ class SanitizerPoolTest extends SanitizerTestBase {
     driver.blockListener().blockFreed(block);
     driver.blockListener().blockAllocated(block, 0, second);
     assertOnly(Misuse.RACE);
+  }
+
+  private BlockListener.Block part(long from, long end) {
+    return new BlockListener.Block(1, chunk + from, end - from);
+  }
+
+  /** Wherever the one begins and ends beside the other. */
+  @Test
+  void partsThatShareAByte_areLentTwice() {
+    int[] places = {0, 128, 256, 384, 512, 640};
+    BlockListener listener = driver.blockListener();
+    for (int from : places) {
+      for (int end : places) {
+        if (from < end) {
+          listener.blockAllocated(part(256, 512));
+          listener.blockAllocated(part(from, end));
+          boolean shared = from < 512 && end > 256;
+          assertThat(reports)
+              .as("%d to %d", from, end)
+              .extracting(SanitizerReport::misuse)
+              .isEqualTo(shared ? List.of(Misuse.LENT_TWICE) : List.of());
+          listener.blockFreed(part(from, end));
+          listener.blockFreed(part(256, 512));
+          reports.clear();
+        }
+      }
+    }
+  }
+
+  @Test
+  void partOfWrittenMemory_isUnwrittenForItsNewOwner() {
+    fill(chunk, 1024, first);
+    driver.blockAllocated(chunk, 512);
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 512), chunk, first);
+
+    assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message()).contains("512 bytes of it");
+  }
+
+  /** The default stream and those that block wait for each other, whatever is done there. */
+  @Test
+  void partFreed_inAStreamThatWaitsForItsUser_isSilent() {
+    long[] streams = {first, blockingStream(), 0};
+    for (long user : streams) {
+      for (long later : streams) {
+        long memory = memory();
+        driver.blockAllocated(memory, 512);
+        fill(memory, 512, user);
+        driver.blockFreed(0, memory, later);
+        boolean isBehind = user == later || (user != first && later != first);
+        assertThat(reports)
+            .as("0x%x, then 0x%x", user, later)
+            .extracting(SanitizerReport::misuse)
+            .isEqualTo(isBehind ? List.of() : List.of(Misuse.FREE_WHILE_IN_USE));
+        reports.clear();
+        driver.devices().ctxSynchronize(0);
+      }
+    }
+  }
+
+  @Test
+  void hostMemoryOfAPartThatCameBack_isUsedTooLate_byCopiesInBothDirections() {
+    MemorySegment pinned = pinned();
+    lend(pinned);
+    driver
+        .blockListener()
+        .blockFreed(new BlockListener.Block(1, pinned.address(), pinned.byteSize()));
+    fill(chunk, 64, first);
+    assertSilent();
+    driver.transfers().memcpyHtoDAsync(0, chunk, pinned, first);
+    assertOnly(Misuse.USE_AFTER_FREE);
+    reports.clear();
+    driver.transfers().memcpyDtoHAsync(0, pinned, chunk, first);
+    assertOnly(Misuse.USE_AFTER_FREE);
+  }
+
+  @Test
+  void memoryThatAnotherStreamUses_isInUse_unlessThatIsCaptured() {
+    long captured = memory();
+    driver.captures().streamBeginCapture(0, second, 0);
+    driver.blockListener().usedElsewhere(captured, 512, 0, second);
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, second));
+    driver.memory().memFree(0, captured);
+    driver.blockListener().usedElsewhere(chunk, 512, 0, second);
+    fill(chunk, 512, first);
+    driver.streams().streamSynchronize(0, first);
+    assertSilent();
+    driver.memory().memFree(0, chunk);
+
+    assertThat(assertOnly(Misuse.FREE_WHILE_IN_USE).sites().get(1).call()).startsWith("recordUse(");
+  }
+
+  @Test
+  void poolOfAnUnknownDepth_lendsNothing() {
+    driver.blockListener().blockAllocated(new BlockListener.Block(3, chunk, 64));
+    driver.blockListener().blockAllocated(new BlockListener.Block(2, 0x5000, 64));
+    driver.blockListener().blockFreed(new BlockListener.Block(3, chunk, 64));
+    fill(chunk + 512, 512, first);
+    assertSilent();
   }
 }

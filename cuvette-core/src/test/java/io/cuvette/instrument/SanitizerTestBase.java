@@ -2,8 +2,12 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -47,5 +51,21 @@ abstract class SanitizerTestBase {
   SanitizerReport assertOnly(Misuse misuse) {
     assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(misuse);
     return reports.getFirst();
+  }
+
+  /** A kernel that is given an address as its only argument. */
+  void launch(long address, long stream) {
+    long library = driver.kernels().libraryLoadData(new byte[1]);
+    long kernel = driver.kernels().libraryGetKernel(library, "any");
+    MemorySegment values = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
+    values.set(ValueLayout.JAVA_LONG, 0, address);
+    driver
+        .kernels()
+        .launchKernel(
+            0,
+            stream,
+            kernel,
+            new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false),
+            new LaunchParameters(values, List.of(new KernelParameter(0, Long.BYTES))));
   }
 }

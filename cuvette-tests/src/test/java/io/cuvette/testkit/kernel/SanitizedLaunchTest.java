@@ -22,6 +22,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the sanitizer reports of launches: their arguments are uses. */
 class SanitizedLaunchTest {
@@ -342,6 +344,45 @@ class SanitizedLaunchTest {
     reported(Misuse.RACE, "memsetD8Async");
     driver.graphs().graphExecDestroy(executable);
     driver.graphs().graphDestroy(graph);
+    driver.memory().memFree(0, fresh);
+  }
+
+  /** An executable whose only node got its kernel in one of three ways. */
+  private long executable(String way, long address) {
+    long graph = driver.graphs().graphCreate();
+    GraphNodeParams before = kernel(way.equals("added") ? address : data);
+    long node = driver.graphs().graphAddNode(0, graph, new long[0], before).node();
+    if (way.equals("set")) {
+      driver.graphs().graphNodeSetParams(0, node, kernel(address));
+    }
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    if (way.equals("changed")) {
+      driver.graphs().graphExecNodeSetParams(0, executable, node, kernel(address));
+    }
+    driver.graphs().graphDestroy(graph);
+    return executable;
+  }
+
+  /** Its argument alone would be a use of all that is behind it. */
+  @ParameterizedTest
+  @ValueSource(strings = {"added", "set", "changed"})
+  void kernelOfANode_usesNoMoreThanItTouches_howeverTheNodeGotIt(String way) {
+    long fresh = driver.memory().memAlloc(0, 4 * BYTES);
+    driver.transfers().memsetD8Async(0, fresh, (byte) 0, BYTES, first);
+    driver.transfers().memsetD8Async(0, fresh + 2 * BYTES, (byte) 0, 2 * BYTES, first);
+    long executable = executable(way, fresh + BYTES);
+    synchronize();
+    driver.graphs().graphLaunch(0, executable, first);
+    driver.transfers().memsetD8Async(0, fresh + 2 * BYTES, (byte) 1, BYTES, second);
+    synchronize();
+    driver.transfers().memcpyDtoHAsync(0, Arena.ofAuto().allocate(4 * BYTES), fresh, first);
+    driver.streams().streamSynchronize(0, first);
+    assertThat(reports).as("nor did it leave anything unwritten").isEmpty();
+    driver.graphs().graphLaunch(0, executable, first);
+    driver.transfers().memsetD8Async(0, fresh + 2 * BYTES - 1, (byte) 1, BYTES, second);
+    synchronize();
+    reported(Misuse.RACE, "memsetD8Async");
+    driver.graphs().graphExecDestroy(executable);
     driver.memory().memFree(0, fresh);
   }
 }

@@ -10,6 +10,8 @@ import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.ref.WeakReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class AccessHistoryTest {
   private final KnownStreams known = new KnownStreams();
@@ -97,32 +99,33 @@ class AccessHistoryTest {
     Lane first = known.create(0, 0x100, false, null);
     Lane second = known.create(0, 0x101, false, null);
     for (long i = 0; i < 1000; i++) {
-      WeakReference<Access> _ = write(first, i);
-      WeakReference<Access> _ = write(second, i);
+      WeakReference<Access> _ = use(first, Kind.WRITE, i);
+      WeakReference<Access> _ = use(second, Kind.WRITE, i);
     }
     known.order.finish(known.workOf(first));
     for (long i = 1000; i < 4000; i++) {
-      WeakReference<Access> _ = write(second, i);
+      WeakReference<Access> _ = use(second, Kind.WRITE, i);
     }
     Access left = history.unfinished(new Range(0, 64, Kind.HOLD, false), known.order);
     assertThat(left).extracting(Access::lane).isSameAs(second);
   }
 
-  private WeakReference<Access> write(Lane lane, long place) {
-    Range range = new Range(place * 128, 64, Kind.WRITE, false);
+  private WeakReference<Access> use(Lane lane, Kind kind, long place) {
+    Range range = new Range(place * 128, 64, kind, false);
     Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"));
     history.add(access, known.order);
     return new WeakReference<>(access);
   }
 
   /** A large buffer may be used piece by piece, and no piece twice. */
-  @Test
-  void useThatIsFinished_isForgotten_onceThereWereManyOfOtherBytes() {
+  @ParameterizedTest
+  @EnumSource(Kind.class)
+  void useThatIsFinished_isForgotten_onceThereWereManyOfOtherBytes(Kind kind) {
     Lane lane = known.create(0, 0x100, false, null);
-    WeakReference<Access> use = write(lane, 0);
+    WeakReference<Access> use = use(lane, kind, 0);
     known.order.finish(known.workOf(lane));
     for (long i = 1; i < 1000; i++) {
-      WeakReference<Access> _ = write(lane, i);
+      WeakReference<Access> _ = use(lane, kind, i);
     }
     assertForgotten(use);
   }

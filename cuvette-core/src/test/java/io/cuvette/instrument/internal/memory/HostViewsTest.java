@@ -33,6 +33,18 @@ class HostViewsTest {
     }
   }
 
+  /** An empty view has no bytes, and hides none. */
+  @Test
+  void emptyView_isNone() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment view = arena.allocate(64);
+      views.add(view, KNOWN);
+      views.add(view.asSlice(16, 0), 2 * KNOWN);
+      assertThat(views.resolve(at(view.address() + 16, 8, true)))
+          .isEqualTo(at(KNOWN + 16, 8, false));
+    }
+  }
+
   @Test
   void viewsThatLive_areKept_howeverManyHaveEnded() {
     List<MemorySegment> living = new ArrayList<>();

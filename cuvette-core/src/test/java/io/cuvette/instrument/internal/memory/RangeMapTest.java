@@ -48,21 +48,44 @@ class RangeMapTest {
 
   private void assertSame(long seed, int step, int from, int bytes) {
     Integer[] found = new Integer[SIZE];
+    int[] pieces = new int[1];
     map.visit(
         BASE,
         SIZE,
         (at, count, value) -> {
+          pieces[0]++;
           for (long i = at; i < at + count; i++) {
             int index = (int) i - BASE;
             found[index] = found[index] == null ? value : Integer.valueOf(-1); // never twice
           }
         });
     assertThat(Arrays.equals(found, model)).as("seed=%d step=%d", seed, step).isTrue();
+    assertThat(pieces[0]).as("seed=%d step=%d: no more than needed", seed, step).isEqualTo(runs());
     Integer first = null;
     for (int i = from; i < from + bytes && first == null; i++) {
       first = Objects.equals(model[i], 1) ? model[i] : null;
     }
     assertThat(map.find(BASE + from, bytes, value -> value == 1)).isEqualTo(first);
+  }
+
+  private int runs() {
+    int runs = 0;
+    for (int i = 0; i < SIZE; i++) {
+      boolean goesOn = i > 0 && Objects.equals(model[i], model[i - 1]);
+      runs += model[i] == null || goesOn ? 0 : 1;
+    }
+    return runs;
+  }
+
+  /** What is left of a value may be another one, or nothing. */
+  @Test
+  void tidiedMap_hasWhatIsLeftOfEachValue() {
+    for (int i = 0; i < SIZE; i++) {
+      map.set(BASE + i, 1, i % 4);
+      model[i] = i % 4 == 0 ? null : Integer.valueOf(i % 4 == 3 ? 2 : i % 4);
+    }
+    map.tidy(value -> value == 0 ? null : value == 3 ? Integer.valueOf(2) : value, Integer::equals);
+    assertSame(0, 0, 0, SIZE);
   }
 
   @Test

@@ -4,9 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.LaunchWatcher.Touch;
 import io.cuvette.instrument.internal.memory.TouchedBytes.Conflict;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class TouchedBytesTest {
+  private static final int PAGES = 3;
+  private static final long BASE = 0x7000;
+
   private final TouchedBytes first = new TouchedBytes();
   private final TouchedBytes second = new TouchedBytes();
 
@@ -72,5 +85,68 @@ class TouchedBytesTest {
     second.touched((most - 1) * 4096L, 4, Touch.WRITE);
     assertThat(first.conflict(second))
         .isEqualTo(new Conflict((most - 1) * 4096L, Touch.WRITE, Touch.WRITE));
+  }
+
+  /**
+   * Bits of what a launch did to each byte: 1 for a read, 2 for a write, 4 for an atomic change.
+   */
+  private static int[] randomTouches(Random random, TouchedBytes into) {
+    int[] model = new int[PAGES * 4096];
+    for (int i = 0; i < 40; i++) {
+      int bytes = 1 << random.nextInt(4);
+      int at = random.nextInt(model.length / bytes) * bytes;
+      Touch touch = Touch.values()[random.nextInt(3)];
+      into.touched(BASE + at, bytes, touch);
+      for (int each = at; each < at + bytes; each++) {
+        model[each] |= 1 << touch.ordinal();
+      }
+    }
+    return model;
+  }
+
+  private static int bit(Touch touch) {
+    return 1 << touch.ordinal();
+  }
+
+  private static void assertConflict(@Nullable Conflict conflict, int[] one, int[] other) {
+    int write = bit(Touch.WRITE);
+    boolean expected = false;
+    for (int i = 0; i < one.length; i++) {
+      expected |= one[i] != 0 && other[i] != 0 && ((one[i] | other[i]) & write) != 0;
+    }
+    assertThat(conflict != null).isEqualTo(expected);
+    if (conflict != null) {
+      int at = (int) (conflict.address() - BASE);
+      assertThat(one[at] & bit(conflict.first())).isNotZero();
+      assertThat(other[at] & bit(conflict.second())).isNotZero();
+      assertThat((bit(conflict.first()) | bit(conflict.second())) & write).isNotZero();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+  void conflict_isThatOfTwoArrays_alsoBesideOtherWork(long seed) {
+    Random random = new Random(seed);
+    Lane lane = new KnownStreams().create(0, 0x100, false, null);
+    for (int round = 0; round < 40; round++) {
+      TouchedBytes launch = new TouchedBytes();
+      TouchedBytes other = new TouchedBytes();
+      int[] touched = randomTouches(random, launch);
+      int[] others = randomTouches(random, other);
+      assertConflict(launch.conflict(other), touched, others);
+      assertConflict(other.conflict(launch), others, touched);
+      int from = random.nextInt(touched.length);
+      int bytes = 1 + random.nextInt(Math.min(600, touched.length - from));
+      for (Kind kind : Kind.values()) {
+        Range range = new Range(BASE + from, bytes, kind, false);
+        TouchedBytes work = launch.of(new Access(lane, 1, range, CallTrace.passing("copy")));
+        int[] all = new int[touched.length];
+        for (int i = from; i < from + bytes; i++) {
+          boolean isRead = kind == Kind.READ && (touched[i] & bit(Touch.ATOMIC)) == 0;
+          all[i] = bit(isRead ? Touch.READ : Touch.WRITE);
+        }
+        assertConflict(launch.conflict(work), touched, all);
+      }
+    }
   }
 }

@@ -1,0 +1,101 @@
+package io.cuvette.instrument.internal.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.LaunchWatcher;
+import io.cuvette.driver.LaunchWatcher.Touch;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Launches and other work that nothing orders are held against each other once both are done. */
+class KnownLaunchesTest {
+  private static final Range ALL = new Range(0x1000, 64, Kind.USE, false);
+
+  private final KnownStreams known = new KnownStreams();
+  private final KnownLaunches launches = new KnownLaunches(known.order);
+  private final AccessHistory history = new AccessHistory();
+  private final Lane first = known.create(0, 0x100, false, null);
+  private final Lane second = known.create(0, 0x101, false, null);
+
+  private void use(Lane lane, Range range, @Nullable LaunchWatcher watcher) {
+    Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"), watcher);
+    launches.used(access, history);
+    history.add(access, known.order);
+  }
+
+  private Findings finished(Lane lane) {
+    known.order.finish(known.workOf(lane));
+    Findings findings = new Findings();
+    launches.finished(findings);
+    return findings;
+  }
+
+  /** What one of them touches is known only when that one is done. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void twoLaunches_areHeldAgainstEachOther_onceBothAreDone(boolean firstIsFirst) {
+    LaunchWatcher one = KnownLaunches.watcher();
+    LaunchWatcher other = KnownLaunches.watcher();
+    use(first, ALL, one);
+    use(second, ALL, other);
+    (firstIsFirst ? one : other).touched(0x1010, 4, Touch.WRITE);
+    assertThat(finished(firstIsFirst ? first : second).isEmpty()).isTrue();
+    (firstIsFirst ? other : one).touched(0x1012, 1, Touch.READ);
+    assertThat(finished(firstIsFirst ? second : first).reports())
+        .singleElement()
+        .satisfies(report -> assertThat(report.message()).contains("0x1012"));
+    assertThat(finished(first).isEmpty()).as("once").isTrue();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "READ, WRITE, the write of 0x1000 by the kernel is not ordered after the read by a kernel",
+    "WRITE, READ, the read of 0x1000 by the kernel is not ordered after the write by a kernel",
+    "WRITE, ATOMIC, the atomic update of 0x1000 by the kernel is not ordered after the write by",
+    "ATOMIC, WRITE, by the kernel is not ordered after the atomic update by a kernel",
+    "READ, READ, ''",
+    "READ, ATOMIC, ''",
+    "ATOMIC, READ, ''",
+    "ATOMIC, ATOMIC, ''"
+  })
+  void conflict_isNamed_asTheTwoTouchedTheByte(Touch one, Touch other, String text) {
+    LaunchWatcher earlier = KnownLaunches.watcher();
+    LaunchWatcher later = KnownLaunches.watcher();
+    use(first, ALL, earlier);
+    use(second, ALL, later);
+    earlier.touched(0x1000, 1, one);
+    later.touched(0x1000, 1, other);
+    assertThat(finished(first).isEmpty()).isTrue();
+    Findings findings = finished(second);
+    if (text.isEmpty()) {
+      assertThat(findings.isEmpty()).isTrue();
+    } else {
+      assertThat(findings.reports()).singleElement().asString().contains(text);
+    }
+  }
+
+  /** Whatever is done with the memory but with none of its bytes is beside no launch. */
+  @Test
+  void launchBesideWorkThatNeedsNoContent_isNoConflict() {
+    for (Lane lane : List.of(first, second)) {
+      LaunchWatcher launch = KnownLaunches.watcher();
+      use(lane == first ? second : first, new Range(0x1000, 64, Kind.HOLD, false), null);
+      use(lane, ALL, launch);
+      use(lane == first ? second : first, new Range(0x1000, 64, Kind.HOLD, false), null);
+      launch.touched(0x1000, 8, Touch.WRITE);
+      assertThat(finished(first).isEmpty()).isTrue();
+      assertThat(finished(second).isEmpty()).isTrue();
+    }
+  }
+}
