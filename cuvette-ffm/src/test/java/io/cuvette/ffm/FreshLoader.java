@@ -10,21 +10,22 @@ public final class FreshLoader extends URLClassLoader {
 
   /** Loads those of the driver anew. */
   public FreshLoader() {
-    this("io.cuvette.ffm.", FfmDriverProvider.class);
+    this("io.cuvette.ffm.", FfmDriverProvider.class.getClassLoader(), FfmDriverProvider.class);
   }
 
   /**
    * Loads other classes anew.
    *
    * @param prefix what their names start with
+   * @param parent loads the others
    * @param besides classes that lie where they do
    */
-  public FreshLoader(String prefix, Class<?>... besides) {
+  public FreshLoader(String prefix, ClassLoader parent, Class<?>... besides) {
     super(
         Stream.of(besides)
             .map(type -> type.getProtectionDomain().getCodeSource().getLocation())
             .toArray(URL[]::new),
-        FfmDriverProvider.class.getClassLoader());
+        parent);
     this.prefix = prefix;
   }
 

@@ -250,7 +250,11 @@ class FfmNvtxTest {
 
   private static boolean isFound() throws Exception {
     Class<?> calls =
-        new FreshLoader("io.cuvette.", FfmDriverProvider.class, NvtxCalls.class)
+        new FreshLoader(
+                "io.cuvette.",
+                ClassLoader.getPlatformClassLoader(),
+                FfmDriverProvider.class,
+                NvtxCalls.class)
             .loadClass(NvtxCalls.class.getName());
     return ((Optional<?>) calls.getMethod("find").invoke(null)).isPresent();
   }
