@@ -132,4 +132,51 @@ class EveryCallFailsTest {
     called.removeAll(OTHERS);
     return called;
   }
+
+  /** What cannot have its context, or the mode in which nothing is forbidden, is not called. */
+  @Test
+  void operationWithoutItsContextOrItsMode_failsBeforeItIsMade() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    int failed = 0;
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      driver.devices().memGetInfo(1);
+      for (Operation operation : new DriverOperations().all(driver)) {
+        prepare(library, "none");
+        CudaException usual = operation.run();
+        Set<String> before = called(library);
+        Set<String> others = new LinkedHashSet<>(Set.of("cuGraphReleaseUserObject")); // undone
+        library.calls().stream()
+            .filter(call -> call.endsWith(" in eee"))
+            .forEach(call -> others.add(call.substring(0, call.indexOf('@'))));
+        for (String function : OTHERS) {
+          prepare(library, function);
+          CudaException thrown = operation.run();
+          if (thrown != null && thrown.status() == STATUS) {
+            boolean context = function.startsWith("cuCtx");
+            assertThat(called(library))
+                .as("%s without %s", operation, function)
+                .isSubsetOf(context ? others : Set.of());
+            assertThat(thrown).hasMessageContaining(function.replace("Get", "Set"));
+            failed++;
+          } else {
+            assertThat(thrown == null).isEqualTo(usual == null);
+            assertThat(called(library)).as("%s: %s", operation, function).isEqualTo(before);
+          }
+          library.fail("", 0);
+          assertThat(library.current()).as("%s: %s", operation, function).isEqualTo(0xeee);
+          assertThat(library.mode()).as("%s: %s", operation, function).isEqualTo(1);
+        }
+      }
+    }
+    assertThat(failed).isGreaterThan(250);
+  }
+
+  private static void prepare(StubLibrary library, String function) {
+    library.reset();
+    library.answer(2, 0);
+    library.makeCurrent(0xeee);
+    library.setMode(1);
+    library.fail(function, STATUS.code());
+  }
 }

@@ -118,6 +118,78 @@ class FfmContextTest {
     assertThat(driver.memory().memAlloc(1, 8)).isEqualTo(24);
   }
 
+  /** A context costs memory of its device. */
+  @Test
+  void callsForAnyContext_takeOneThatIsThere() {
+    driver.memory().memAlloc(1, 8);
+    library.reset();
+    library.makeCurrent(0xeee);
+    driver.graphs().graphClone(0xabc);
+    driver.graphs().graphNodeGetType(0x11);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuCtxSetCurrent@4000(c001) in eee",
+            "cuGraphClone@10000(abc) in c001",
+            "cuCtxSetCurrent@4000(eee) in c001",
+            "cuCtxSetCurrent@4000(c001) in eee",
+            "cuGraphNodeGetType@10000(11) in c001",
+            "cuCtxSetCurrent@4000(eee) in c001");
+    assertThat(library.retained(0)).isZero();
+    driver.close();
+    driver = library.open();
+    driver.graphs().graphClone(0xabc);
+    assertThat(library.retained(0)).as("the first where there is none").isEqualTo(1);
+    assertThat(library.retained(1)).isZero();
+  }
+
+  /** Both are in the driver at once; one of them is closed meanwhile. */
+  @Test
+  void contextsThatAreRetainedAtOnce_areCountedOnce_andNotKeptFromAClose() throws Exception {
+    for (boolean closes : new boolean[] {false, true}) {
+      library.reset();
+      library.hold("cuDevicePrimaryCtxRetain");
+      try (ExecutorService executor = Executors.newFixedThreadPool(2)) {
+        List<Future<Long>> calls =
+            copies(2, () -> driver.memory().memAlloc(1, 8)).stream().map(executor::submit).toList();
+        while (library.calls().size() < 2 && calls.stream().noneMatch(Future::isDone)) {
+          Thread.onSpinWait();
+        }
+        if (closes) {
+          driver.close();
+        }
+        library.hold("");
+        for (Future<Long> call : calls) {
+          if (closes) {
+            assertThatThrownBy(call::get).hasMessageContaining("driver ffm is closed");
+          } else {
+            assertThat(call.get()).isEqualTo(24);
+          }
+        }
+      } finally {
+        library.hold("");
+      }
+      assertThat(library.retained(1)).isEqualTo(closes ? 0 : 1);
+      driver.close();
+      assertThat(library.retained(1)).isZero();
+      driver = library.open();
+    }
+  }
+
+  /** The program should look at that one, and not at the next. */
+  @Test
+  void onceTheContextIsLost_messagesNameTheFirstCallThatFailed() {
+    library.fail("cuMemAlloc", CudaStatus.ILLEGAL_ADDRESS.code());
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 512))
+        .isInstanceOf(CudaException.class)
+        .hasMessageStartingWith("cuMemAlloc(bytes=512, device=1): ");
+    library.fail("cuMemFree", CudaStatus.ILLEGAL_ADDRESS.code());
+    assertThatThrownBy(() -> driver.memory().memFree(0, 16))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.ILLEGAL_ADDRESS))
+        .hasMessageStartingWith("cuMemFree(address=0x10, device=0): ")
+        .hasMessageContaining("the first call that failed was cuMemAlloc(bytes=512, device=1)");
+  }
+
   @Test
   void unknownDevice_isAnError() {
     for (int device : new int[] {-1, 2, Integer.MAX_VALUE}) {

@@ -347,6 +347,53 @@ class FfmDriverCallsTest extends StubDriverTest {
     assertThat(ran.join()).isTrue();
   }
 
+  /** Its text and the log's handlers are code of the program, and may throw as well. */
+  private static final class Unspeakable extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public String toString() {
+      throw new IllegalStateException("no words");
+    }
+  }
+
+  @Test
+  void whatAHostFunctionThrows_isLogged_orItsClassWhereThatCannotBe() throws Exception {
+    try (LogProbe log = new LogProbe("io.cuvette.ffm.part.HostFunctions")) {
+      driver
+          .streams()
+          .launchHostFunc(
+              1,
+              0x5,
+              () -> {
+                throw new IllegalStateException("thrown on purpose");
+              });
+      await(log, 1);
+      driver
+          .streams()
+          .launchHostFunc(
+              1,
+              0x5,
+              () -> {
+                throw new Unspeakable();
+              });
+      await(log, 2);
+      assertThat(log.told())
+          .containsExactly(
+              "SEVERE a host function threw: java.lang.IllegalStateException: thrown on purpose",
+              "SEVERE a host function threw {0}, which cannot be logged ["
+                  + Unspeakable.class.getName()
+                  + "]");
+    }
+  }
+
+  private static void await(LogProbe log, int count) throws InterruptedException {
+    long end = System.nanoTime() + 20_000_000_000L;
+    while (log.told().size() < count && System.nanoTime() < end) {
+      Thread.sleep(1);
+    }
+  }
+
   /** The library is loaded once for all drivers of a process. */
   @Test
   void secondDriver_usesTheLibraryThatIsLoaded() {

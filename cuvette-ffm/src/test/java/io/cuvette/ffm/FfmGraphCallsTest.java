@@ -12,6 +12,9 @@ import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import java.util.List;
+import java.util.Map;
+import java.util.function.LongFunction;
+import java.util.stream.LongStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -76,12 +79,15 @@ class FfmGraphCallsTest extends StubDriverTest {
     graphs.graphNodeSetEnabled(0x99, 0x11, false);
     graphs.graphNodeSetEnabled(0x99, 0x11, true);
     assertThat(graphs.graphNodeGetEnabled(0x99, 0x11)).isTrue();
+    library.answer(0, 0);
+    assertThat(graphs.graphNodeGetEnabled(0x99, 0x12)).isFalse();
     notedInAnyContext(
         "cuGraphExecGetFlags@12000(99)",
         "cuGraphUpload@11010(99, 5)",
         "cuGraphNodeSetEnabled@11060(99, 11, 0)",
         "cuGraphNodeSetEnabled@11060(99, 11, 1)",
-        "cuGraphNodeGetEnabled@11060(99, 11)");
+        "cuGraphNodeGetEnabled@11060(99, 11)",
+        "cuGraphNodeGetEnabled@11060(99, 12)");
   }
 
   @Test
@@ -122,6 +128,36 @@ class FfmGraphCallsTest extends StubDriverTest {
     notedInAnyContext(
         "cuGraphAddDependencies@12030(abc, 65, c9, 0, 2)",
         "cuGraphRemoveDependencies@12030(abc, 65, c9, 0, 2)");
+  }
+
+  /** The driver refuses room for none. */
+  @Test
+  void listsOfAnyLength_areAskedForOnce_andReadIfTheyAreNotEmpty() {
+    Map<String, LongFunction<?>> lists =
+        Map.of(
+            "cuGraphGetNodes", graphs::graphGetNodes,
+            "cuGraphGetRootNodes", graphs::graphGetRootNodes,
+            "cuGraphNodeGetDependencies", graphs::graphNodeGetDependencies,
+            "cuGraphNodeGetDependentNodes", graphs::graphNodeGetDependentNodes,
+            "cuGraphGetEdges", graphs::graphGetEdges);
+    lists.forEach((function, list) -> {
+      for (int count : new int[] {0, 1, 2, 5}) {
+        library.reset();
+        library.answer(count, 0);
+        Object found = list.apply(0xabc);
+        List<Long> from =
+            found instanceof long[] nodes
+                ? LongStream.of(nodes).boxed().toList()
+                : ((List<?>) found).stream().map(edge -> ((GraphEdge) edge).from()).toList();
+        assertThat(from)
+            .as("%s of %d", function, count)
+            .isEqualTo(LongStream.range(100, 100 + count).boxed().toList());
+        assertThat(callsInAnyContext())
+            .as("%s of %d", function, count)
+            .hasSize(count == 0 ? 1 : 2)
+            .allMatch(call -> call.startsWith(function + "@"));
+      }
+    });
   }
 
   /** The first call asks how many there are, the second one which. */

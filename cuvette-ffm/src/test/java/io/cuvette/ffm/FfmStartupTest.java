@@ -43,6 +43,7 @@ class FfmStartupTest {
   @Test
   void driver_isNamed() {
     try (CudaDriver driver = StubLibrary.compile(folder).open()) {
+      assertThat(new FfmDriverProvider().name()).isEqualTo("gpu");
       assertThat(driver.name()).isEqualTo("ffm");
       assertThat(driver.isSimulated()).isFalse();
     }
@@ -68,6 +69,7 @@ class FfmStartupTest {
     CudaException e = failure(StubLibrary.provider(folder.resolve("libcuda.so.1").toString()));
     assertThat(e.status()).isEqualTo(CudaStatus.FILE_NOT_FOUND);
     assertThat(e)
+        .hasMessageContaining("-Dcuvette.libcuda: ")
         .hasMessageContaining("libcuda.so.1")
         .hasMessageContaining("No such file or directory")
         .hasMessageContaining("install the NVIDIA driver")

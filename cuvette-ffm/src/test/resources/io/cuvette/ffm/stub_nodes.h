@@ -63,8 +63,8 @@ typedef union {
 CUDA_KERNEL_NODE_PARAMS kernel_node_seen;
 CUDA_MEMCPY3D copy_node_seen;
 static CUDA_MEMSET_NODE_PARAMS fill_node;
-static CUDA_HOST_NODE_PARAMS host_node;
-static CUDA_MEM_ALLOC_NODE_PARAMS alloc_node;
+CUDA_HOST_NODE_PARAMS host_node;
+CUDA_MEM_ALLOC_NODE_PARAMS alloc_node;
 static CUmemAccessDesc alloc_access[3];
 static CUgraph bodies[3];
 static int kernel_values[2];

@@ -39,4 +39,20 @@ class FramePoolTest {
     assertThat(next).isSameAs(outer);
     next.leave();
   }
+
+  /** There may be a million of them. */
+  @Test
+  void virtualThreads_shareAFewFrames() throws InterruptedException {
+    Set<CallFrame> taken = Collections.newSetFromMap(new IdentityHashMap<>());
+    for (int i = 0; i < 1_000; i++) {
+      Thread.ofVirtual()
+          .start(() -> {
+            CallFrame frame = CallFrame.take();
+            taken.add(frame);
+            frame.leave();
+          })
+          .join();
+    }
+    assertThat(taken).hasSizeLessThanOrEqualTo(128);
+  }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.ForeignCalls;
+import io.cuvette.ffm.LogProbe;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
@@ -53,7 +54,7 @@ class FfmForeignTest {
   }
 
   @Test
-  void functions_getTheirArgument_andNothingThatTheyThrowComesOut() {
+  void functions_getTheirArgument_andNothingThatTheyThrowComesOut() throws Exception {
     AtomicLong seen = new AtomicLong();
     long function = calls.callback(seen::set);
     calls.call(function, 1L << 40);
@@ -63,7 +64,13 @@ class FfmForeignTest {
           seen.set(argument);
           throw new IllegalStateException("inside of C");
         });
-    calls.call(throwing, -7);
+    try (LogProbe log = new LogProbe("io.cuvette.foreign")) {
+      calls.call(throwing, -7);
+      assertThat(log.told())
+          .containsExactly(
+              "SEVERE a function that was called from C threw:"
+                  + " java.lang.IllegalStateException: inside of C");
+    }
     assertThat(seen).hasValue(-7);
     assertThatThrownBy(() -> calls.call(0, 1))
         .isInstanceOf(IllegalArgumentException.class)
