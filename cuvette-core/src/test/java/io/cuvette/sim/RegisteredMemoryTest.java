@@ -6,12 +6,16 @@ import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /** Memory of the program that the devices get to know. */
 class RegisteredMemoryTest extends SimTestBase {
   private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
   private static final int READ_ONLY = 8;
+  private static final int RANGE_START = 11;
 
   private final MemorySegment segment = Arena.ofAuto().allocate(64, 4096);
 
@@ -66,5 +70,69 @@ class RegisteredMemoryTest extends SimTestBase {
         "64 bytes that are registered as read-only",
         () -> driver.streams().streamSynchronize(0, 0));
     assertThat(segment.toArray(ValueLayout.JAVA_BYTE)).containsOnly(6);
+  }
+
+  /** What is registered where, beside a list: no byte twice, and views change nothing of that. */
+  @Test
+  void memory_isRegisteredOnce_andKnownFromItsStartToItsEnd() {
+    Random random = new Random(9);
+    MemorySegment all = Arena.ofAuto().allocate(64, 64);
+    TreeMap<Integer, Integer> ranges = new TreeMap<>();
+    for (int step = 0; step < 500; step++) {
+      int from = random.nextInt(64);
+      int to = from + 1 + random.nextInt(Math.min(16, 64 - from));
+      Map.Entry<Integer, Integer> at = ranges.floorEntry(from);
+      boolean isKnown = at != null && from < at.getValue();
+      Map.Entry<Integer, Integer> before = ranges.lowerEntry(to);
+      boolean isFree = before == null || before.getValue() <= from;
+      long address = all.address() + from;
+      if (isKnown && random.nextBoolean()) {
+        int bytes = random.nextInt(at.getValue() - from + 1);
+        MemorySegment view = driver.memory().hostView(0, address, bytes, Arena.ofAuto());
+        assertThat(view.address()).isEqualTo(address);
+        assertThat(view.byteSize()).isEqualTo(bytes);
+      } else if (isFree) {
+        register(all.asSlice(from, to - from), 0);
+        ranges.put(from, to);
+      } else if (ranges.remove(from) != null) {
+        unregister(address);
+      } else {
+        assertFails(
+            CudaStatus.HOST_MEMORY_ALREADY_REGISTERED,
+            "in part",
+            () -> register(all.asSlice(from, to - from), 0));
+      }
+      assertKnown(all.address(), ranges);
+    }
+  }
+
+  private void assertKnown(long start, TreeMap<Integer, Integer> ranges) {
+    assertThat(driver.liveAllocations()).isEqualTo(ranges.size());
+    ranges.forEach((from, to) -> {
+      for (int offset : new int[] {from, to - 1}) {
+        assertThat(driver.memory().pointerGetAttribute(0, RANGE_START, start + offset))
+            .isEqualTo(start + from);
+      }
+      driver.transfers().memsetD8Async(0, start + from, (byte) 1, to - from, 0);
+    });
+  }
+
+  /** The view is there still, but no memory of the driver: it may be registered by itself. */
+  @Test
+  void viewThatOutlivesItsMemory_isMemoryOfTheProgram() {
+    long memory = driver.memory().memHostAlloc(0, 8192, 0).address();
+    try (Arena arena = Arena.ofShared()) {
+      long view = driver.memory().hostView(0, memory, 8192, arena).address();
+      MemorySegment there = MemorySegment.ofAddress(view).reinterpret(8192);
+      assertFails(CudaStatus.HOST_MEMORY_ALREADY_REGISTERED, "in part", () -> register(there, 0));
+      driver.memory().memFreeHost(0, memory);
+      register(there.asSlice(4096), 0);
+      assertFails(
+          INVALID, "live memory", () -> driver.memory().pointerGetAttribute(0, RANGE_START, view));
+      register(there.asSlice(0, 4096), 0);
+      assertThat(driver.memory().pointerGetAttribute(0, RANGE_START, view)).isEqualTo(view);
+      unregister(view);
+      unregister(view + 4096);
+    }
   }
 }

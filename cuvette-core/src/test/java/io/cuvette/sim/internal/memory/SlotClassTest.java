@@ -70,4 +70,19 @@ class SlotClassTest {
     assertThat(eight.take()).isEqualTo(7);
     assertThat(eight.take()).as("all were used").isEqualTo(3);
   }
+
+  /** However many slots were taken, and of whichever the room for more begins. */
+  @Test
+  void slotBehindThoseThatWereTaken_hasNoBlock() {
+    SlotClass all = new SlotClass(100);
+    for (int taken = 0; taken <= 100; taken++) {
+      for (long slot : new long[] {taken, taken + 1, Integer.MAX_VALUE, 1L << 40}) {
+        assertThat(all.get(slot)).isNull();
+        assertThat(all.wasUsed(slot)).isFalse();
+      }
+      if (taken < 100) {
+        assertThat(all.take()).isEqualTo(taken);
+      }
+    }
+  }
 }
