@@ -11,6 +11,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceAttribute;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
@@ -391,5 +392,68 @@ class LibraryHandlesTest {
     script.fail("mathHandleDestroy", CudaStatus.UNKNOWN, 1);
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
     assertThat(simulator.liveMathHandles()).isZero();
+  }
+
+  /** What a workspace is for is up to the library, how large it is to the device. */
+  @Test
+  void workspace_isOfTheRecommendedSize_whereTheLibraryTakesOne() {
+    long[][] sizes = {{8, 4}, {9, 32}, {10, 32}, {7, 4}};
+    for (long[] each : sizes) {
+      ScriptedDriver capability = new ScriptedDriver();
+      capability.answer(
+          "deviceGetAttribute",
+          call ->
+              call.argument("attribute", Integer.class)
+                      == DeviceAttribute.COMPUTE_CAPABILITY_MAJOR.code()
+                  ? (int) each[0]
+                  : call.proceed());
+      try (Cuda own = Cuda.open(CudaOptions.simulated().withDecorator(capability::over));
+          LibraryHandle lent = own.device(0).useCublas(own.device(0).nullStream())) {
+        assertThat(own.device(0).computeCapability().major()).isEqualTo((int) each[0]);
+        assertThat(lent.workspaceBytes()).isEqualTo(each[1] << 20);
+      }
+    }
+    long before = cuda.defaultMemoryPool().usedBytes();
+    for (MathLibrary library : MathLibrary.values()) {
+      for (long bytes : new long[] {0, 1, 1 << 20}) {
+        long told = script.count("mathHandleSetWorkspace");
+        try (LibraryHandle lent = device.useLibrary(library, device.nullStream(), bytes)) {
+          long given = library.takesWorkspace() ? bytes : 0;
+          assertThat(lent.workspaceBytes()).as("%s, %d", library, bytes).isEqualTo(given);
+          assertThat(cuda.defaultMemoryPool().usedBytes() > before).isEqualTo(given > 0);
+          assertThat(script.count("mathHandleSetWorkspace") > told).isEqualTo(given > 0);
+        }
+        assertThat(cuda.defaultMemoryPool().usedBytes()).isEqualTo(before);
+      }
+      assertThatThrownBy(() -> device.useLibrary(library, device.nullStream(), -1))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void streamThatIsClosed_orOfAnotherCuda_isBoundToNoHandle() {
+    CudaStream closed = device.createStream();
+    closed.close();
+    try (Cuda other = Cuda.open(CudaOptions.simulated())) {
+      CudaStream foreign = other.device(0).nullStream();
+      long made = simulator.liveMathHandles();
+      for (MathLibrary library : MathLibrary.values()) {
+        assertThatThrownBy(() -> device.useLibrary(library, closed, 0))
+            .isInstanceOf(IllegalStateException.class);
+        assertThatIllegalArgumentException()
+            .isThrownBy(() -> device.useLibrary(library, foreign, 0));
+      }
+      CudaStream current = device.createStream();
+      try (Scope _ = current.use()) {
+        current.close();
+        for (LongSupplier handle :
+            List.<LongSupplier>of(
+                device::cublasHandle, device::cusolverDnHandle, device::cusolverSpHandle)) {
+          assertThatIllegalStateException().isThrownBy(handle::getAsLong);
+        }
+      }
+      assertThat(cuda.defaultMemoryPool().usedBytes()).isZero();
+      assertThat(simulator.liveMathHandles()).isEqualTo(made);
+    }
   }
 }

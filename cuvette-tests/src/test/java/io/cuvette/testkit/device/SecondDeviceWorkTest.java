@@ -393,4 +393,41 @@ class SecondDeviceWorkTest {
     }
     assertThat(driver.notes()).isEmpty();
   }
+
+  /** Memory of the host is for kernels of each device, memory of a device for those with access. */
+  @CudaTest(devices = 2, peers = "all")
+  void kernelsOfNodes_reachWhatThoseOfStreamsReach(
+      Cuda cuda, CudaStream first, @OnDevice(1) CudaStream second) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        PinnedBuffer pooled = cuda.allocatePinned(BYTES);
+        PinnedBuffer direct = cuda.directPinned().allocate(BYTES);
+        PinnedBuffer registered = cuda.registerHost(Arena.ofAuto().allocate(BYTES, 4096));
+        Buffer managed = cuda.allocateManaged(BYTES)) {
+      CudaKernel kernel = module.kernel("scale");
+      for (List<CudaStream> pair : List.of(List.of(first, second), List.of(second, first))) {
+        CudaStream near = pair.getFirst();
+        CudaDevice far = pair.getLast().device();
+        try (Buffer plain = MemoryResource.direct().allocate(BYTES, near);
+            GraphDefinition definition = new GraphDefinition(far)) {
+          plain.fill((byte) 0, near);
+          near.synchronize();
+          assertThatThrownBy(() -> definition.root().launch(kernel, CONFIG, plain, 2f, 32))
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessageContaining("or CudaDevice.enablePeerAccess first");
+          assertThat(definition.nodes()).isEmpty();
+          for (Buffer each : List.of(pooled, direct, registered, managed)) {
+            pair.getLast().launch(kernel, CONFIG, each, 2f, 32);
+            GraphNode _ = definition.root().launch(kernel, CONFIG, each, 2f, 32);
+          }
+          far.enablePeerAccess(near.device());
+          GraphNode _ = definition.root().launch(kernel, CONFIG, plain, 2f, 32);
+          try (CudaGraphExec executable = definition.graph().instantiate()) {
+            executable.launch(pair.getLast());
+            pair.getLast().synchronize();
+          }
+          far.disablePeerAccess(near.device());
+        }
+      }
+    }
+  }
 }

@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
@@ -143,5 +144,60 @@ class FailedLaunchTest {
       executable.launch(stream);
       stream.synchronize();
     }
+  }
+
+  /** It frees what was not freed, so that this is not why. */
+  @CudaTest
+  void failureOfALaunchThatFrees_isNotExplainedByMemory(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = pool.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> buffer.fill((byte) 1, stream));
+        CudaGraphExec executable =
+            graph.instantiate(GraphOptions.DEFAULTS.withFreeOnLaunch(true))) {
+      driver.fail("graphLaunch", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> executable.launch(stream))
+          .isInstanceOf(CudaException.class)
+          .hasMessageNotContaining("freeOnLaunch");
+      executable.launch(stream);
+      stream.synchronize();
+    }
+  }
+
+  /** Its memory comes back when the device was waited for. */
+  @CudaTest(simulatedOnly = true)
+  void endOfALaunchThatCannotBeMarked_isReported_andWhatItUsesIsKept(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    try (Buffer out = pool.allocate(BYTES, stream)) {
+      Buffer used = pool.allocate(BYTES, stream);
+      used.fill((byte) 5, stream);
+      Buffer taken;
+      try (CudaGraph graph = stream.capture(() -> used.copyTo(out, stream))) {
+        CudaGraphExec executable = graph.instantiate();
+        try (Gate _ = Gate.on(stream)) {
+          executable.launch(stream);
+          driver.fail("eventRecord", CudaStatus.INVALID_VALUE, 1);
+          assertThatThrownBy(executable::close)
+              .isInstanceOf(CudaException.class)
+              .hasMessageContaining("eventRecord");
+          driver.unscript("eventRecord");
+          graph.close();
+          used.close();
+          cuda.leaksFound();
+          pool.allocate(BYTES, stream).close();
+          taken = pool.allocate(BYTES, other);
+          taken.fill((byte) 6, other);
+          other.synchronize();
+        }
+        stream.synchronize();
+        assertThat(Bytes.areAll(out, 5)).isTrue();
+        taken.close();
+      }
+    }
+    cuda.device(0).synchronize();
+    Graph.awaitGone(pool, stream);
   }
 }

@@ -266,4 +266,19 @@ class FailingCaptureTest {
       }
     }
   }
+
+  /** The end of the Cuda ended the capture: there is nothing else to be said. */
+  @Test
+  void bodyThatClosesTheCuda_andFails_failsWithThatAlone() {
+    IllegalStateException mine = new IllegalStateException("on purpose");
+    Cuda own = Cuda.open(CudaOptions.simulated());
+    CudaStream capturing = own.device(0).createStream(StreamOptions.NON_BLOCKING);
+    assertThatThrownBy(() ->
+            capturing.capture(() -> {
+              own.close();
+              throw mine;
+            }))
+        .isSameAs(mine)
+        .hasNoSuppressedExceptions();
+  }
 }

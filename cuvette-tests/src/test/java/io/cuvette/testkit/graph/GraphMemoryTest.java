@@ -22,6 +22,7 @@ import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Timeout;
 
 /** Memory that several graphs share. */
 class GraphMemoryTest {
@@ -301,6 +302,69 @@ class GraphMemoryTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("shares memory with others");
       assertThat(definition.nodes()).isEmpty();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** Its memory is used until then, whoever of those that use it is gone. */
+  @CudaTest(simulatedOnly = true)
+  void launch_isBehindTheLastOne_whateverWasClosedMeanwhile(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    for (boolean closesMemory : new boolean[] {false, true}) {
+      GraphMemory memory = cuda.device(0).createGraphMemory();
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      try (memory;
+          Buffer result = pool.allocate(ITEM, stream);
+          CudaGraph graph = step(stream, options, 3, pool, result);
+          CudaGraph next = step(stream, options, 4, pool, result);
+          Gate _ = Gate.on(stream)) {
+        CudaGraphExec first = graph.instantiate();
+        CudaGraphExec second = closesMemory ? next.instantiate() : null;
+        first.launch(stream);
+        if (closesMemory) {
+          memory.close();
+        }
+        first.close();
+        try (CudaGraphExec after = second == null ? next.instantiate() : second) {
+          long waits = driver.count("streamWaitEvent");
+          after.launch(other);
+          assertThat(driver.count("streamWaitEvent")).isEqualTo(waits + 1);
+          after.launch(other);
+          assertThat(driver.count("streamWaitEvent")).as("in one stream").isEqualTo(waits + 1);
+        }
+      }
+      stream.synchronize();
+      other.synchronize();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** To wait for the launch before would be of no use. */
+  @CudaTest(simulatedOnly = true)
+  @Timeout(20)
+  void launchInAStreamThatCaptures_isRefused_andWaitsForNothing(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    try (GraphMemory memory = cuda.device(0).createGraphMemory();
+        Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph graph =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 3, pool, result);
+        CudaGraphExec executable = graph.instantiate()) {
+      try (Gate _ = Gate.on(stream)) {
+        executable.launch(stream);
+        other.beginCapture(CaptureOptions.DEFAULTS);
+        assertThatThrownBy(() -> executable.launch(other))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageStartingWith("launch: ")
+            .hasMessageContaining("captureChild adds a graph to what is captured");
+        other.endCapture().close();
+      }
+      executable.launch(other);
+      other.synchronize();
+      assertThat(Bytes.areAll(result, 3)).isTrue();
     }
     Graph.awaitGone(pool, stream);
   }

@@ -260,4 +260,37 @@ class GraphNodesTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(text);
   }
+
+  /** One byte more of either is in the other. */
+  @CudaTest
+  void memoryBesideOther_isCopiedByANode_andWhatOverlapsIsRefused(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    int half = BYTES / 2;
+    try (Buffer all = pool.allocate(BYTES, stream);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      for (boolean up : new boolean[] {true, false}) {
+        Buffer from = all.slice(up ? 0 : half, half);
+        Buffer to = all.slice(up ? half : 0, half);
+        from.fill((byte) (up ? 1 : 2), stream);
+        GraphNode copy = definition.root().copy(to, from);
+        try (CudaGraphExec executable = definition.graph().instantiate()) {
+          executable.launch(stream);
+          stream.synchronize();
+          assertThat(Bytes.areAll(all, up ? 1 : 2)).isTrue();
+          copy.updateIn(executable).copy(to.slice(0, half - 1), from.slice(0, half - 1));
+        }
+        copy.update().copy(to, from);
+        for (Buffer wrong : List.of(all.slice(up ? half - 1 : 1, half), from)) {
+          assertThatThrownBy(() -> copy.update().copy(wrong, from))
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessageContaining("overlap (expected: memory apart)");
+          assertThatThrownBy(() -> definition.root().copy(wrong, from))
+              .isInstanceOf(IllegalArgumentException.class);
+        }
+        assertThat(definition.nodes()).containsExactly(copy);
+        copy.remove();
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
 }

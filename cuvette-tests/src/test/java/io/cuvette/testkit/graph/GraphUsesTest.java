@@ -9,6 +9,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
@@ -29,12 +30,16 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 
 /** What graphs keep of what they use, when calls fail too, and what they refuse. */
 class GraphUsesTest {
   private static final int BYTES = 1 << 12;
+  private static final int LOOKS = 5_000;
+  private static final LaunchConfig SMALL = LaunchConfig.of(1, 32);
   private static final int FLOATS = BYTES / Float.BYTES;
 
   @CudaTest
@@ -304,5 +309,91 @@ class GraphUsesTest {
     assertThatThrownBy(call::run)
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(text);
+  }
+
+  /** It does what it did. */
+  @CudaTest
+  @SuppressWarnings("try") // the graph is gone before its executable is updated
+  void updateThatIsRefused_keepsTheMemoryOfTheExecutable_andLetsTheOthersGo(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer out = pool.allocate(BYTES, stream)) {
+      Buffer before = filled(pool, stream, 3);
+      Buffer after = filled(pool, stream, 4);
+      Runnable two =
+          () -> {
+            after.copyTo(out, stream);
+            after.fill((byte) 5, stream);
+          };
+      try (CudaGraph graph = stream.capture(() -> before.copyTo(out, stream));
+          CudaGraphExec executable = graph.instantiate()) {
+        graph.close();
+        try (CudaGraph next = stream.capture(two::run)) {
+          assertThatThrownBy(() -> executable.update(next))
+              .isInstanceOf(CudaException.class)
+              .hasMessageContaining("the executable is as it was");
+        }
+        before.close();
+        after.close();
+        cuda.leaksFound();
+        try (Buffer one = filled(pool, stream, 7);
+            Buffer other = filled(pool, stream, 8)) {
+          executable.launch(stream);
+          stream.synchronize();
+          assertThat(Bytes.areAll(out, 3)).isTrue();
+          assertThat(Bytes.areAll(one, 7)).isTrue();
+          assertThat(Bytes.areAll(other, 8)).isTrue();
+        }
+        awaitPending(pool, BYTES);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  private static void awaitPending(MemoryPool pool, long bytes) {
+    for (int i = 0; i < LOOKS && pool.stats().graphBytes() > bytes; i++) {
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertThat(pool.stats().graphBytes()).isEqualTo(bytes);
+  }
+
+  /** A graph can run as long as it is there. */
+  @CudaTest(simulatedOnly = true)
+  void moduleWhoseKernelAGraphLaunches_isUnloadedAfterTheLast(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    for (String how : List.of("added", "changed", "changed in", "captured")) {
+      long before = driver.count("libraryUnload");
+      CudaModule other = TestKernels.launches(cuda);
+      CudaModule module = TestKernels.launches(cuda);
+      CudaKernel kernel = module.kernel("doNothing");
+      GraphDefinition definition = new GraphDefinition(cuda.device(0));
+      boolean isAdded = how.equals("added");
+      GraphNode node =
+          definition.root().launch(isAdded ? kernel : other.kernel("doNothing"), SMALL);
+      if (how.equals("changed")) {
+        node.update().launch(kernel, SMALL);
+      }
+      CudaGraph captured = stream.capture(() -> stream.launch(kernel, SMALL));
+      CudaGraphExec executable =
+          (how.equals("captured") ? captured : definition.graph()).instantiate();
+      if (how.equals("changed in")) {
+        node.updateIn(executable).launch(kernel, SMALL);
+      }
+      captured.close();
+      module.close();
+      definition.close();
+      for (int i = 0; i < 3; i++) {
+        executable.launch(stream);
+        stream.synchronize();
+        cuda.leaksFound();
+      }
+      assertThat(driver.count("libraryUnload")).as(how).isEqualTo(before);
+      executable.close();
+      for (int i = 0; i < LOOKS && driver.count("libraryUnload") == before; i++) {
+        LockSupport.parkNanos(1_000_000);
+        cuda.leaksFound();
+      }
+      assertThat(driver.count("libraryUnload")).as(how).isEqualTo(before + 1);
+      other.close();
+    }
   }
 }
