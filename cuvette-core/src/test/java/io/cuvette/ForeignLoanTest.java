@@ -1,9 +1,11 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.block.Memory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -131,6 +133,85 @@ class ForeignLoanTest {
       assertThat(calls.stream().filter(name -> name.startsWith("mem")))
           .as("the wait is for all work, as a free is")
           .containsExactly("memAlloc", "memFree", "memFree");
+    }
+  }
+
+  /** Nobody else is there to be told, and the next end all the same. */
+  @Test
+  void loanWhoseEndFails_isOver_andTheHandlerOfUncaughtExceptionsIsTold() {
+    Queue<Throwable> told = new ConcurrentLinkedQueue<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((_, failure) -> told.add(failure));
+    try {
+      List<Throwable> failures =
+          List.of(new IllegalStateException("state"), new AssertionError("error"));
+      ForeignLoan first = ForeignLoan.of(() -> fail((RuntimeException) failures.getFirst()));
+      ForeignLoan second = ForeignLoan.of(() -> fail((Error) failures.getLast()));
+      AtomicInteger ended = new AtomicInteger();
+      ForeignLoan third = ForeignLoan.of(ended::incrementAndGet);
+      List.of(first, second, third).forEach(ForeignLoan::giveBack);
+      List.of(first, second, third).forEach(ForeignLoanTest::awaitOver);
+      assertThat(told).containsExactlyElementsOf(failures);
+      assertThat(ended).hasValue(1);
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+  }
+
+  private static void fail(RuntimeException failure) {
+    throw failure;
+  }
+
+  private static void fail(Error failure) {
+    throw failure;
+  }
+
+  /** Its Cuda waits for a loan that is out, and this one never was. */
+  @Test
+  void loanThatIsRefused_holdsNothing() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Buffer closed = MemoryResource.direct().allocate(512, cuda.currentStream());
+      Memory memory = BufferBase.base(closed).memory();
+      closed.close();
+      for (int i = 0; i < 3; i++) {
+        assertThatThrownBy(() -> ForeignLoan.of(closed)).isInstanceOf(IllegalStateException.class);
+      }
+      assertThat(memory.block().holds()).isZero();
+      assertThat(memory.block().lenders()).isZero();
+      assertThat(cuda.session().foreignUsers().leaveEnd(() -> {})).as("any use is left").isFalse();
+    }
+    Cuda gone = Cuda.open(CudaOptions.simulated());
+    Buffer buffer = MemoryResource.direct().allocate(512, gone.currentStream());
+    gone.close();
+    assertThatThrownBy(() -> ForeignLoan.of(buffer))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+
+  /** Between that and its end it is neither out nor back. */
+  @Test
+  void memoryThatWasGivenBack_isOnItsWay_untilItsEnd() {
+    CountDownLatch goOn = new CountDownLatch(1);
+    ForeignLoan first = ForeignLoan.of(() -> Await.until(() -> goOn.getCount() == 0));
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        Buffer buffer = MemoryResource.direct().allocate(512, cuda.currentStream())) {
+      ForeignLoan loan = ForeignLoan.of(buffer);
+      Thread idle = Thread.ofPlatform().start(cuda.session().foreignUsers()::awaitReturns);
+      Await.until(() -> !idle.isAlive()); // what is out is not waited for
+      first.giveBack();
+      loan.giveBack();
+      loan.giveBack();
+      boolean isAwaited = false;
+      for (int i = 0; i < 5 && !isAwaited; i++) { // its second may be over before
+        Thread thread = Thread.ofPlatform().start(cuda.session().foreignUsers()::awaitReturns);
+        Await.until(() -> thread.getState() == Thread.State.TIMED_WAITING || !thread.isAlive());
+        isAwaited = thread.isAlive();
+      }
+      assertThat(isAwaited).isTrue();
+      goOn.countDown();
+      awaitOver(loan);
+      cuda.session().foreignUsers().awaitReturns();
+      assertThat(BufferBase.base(buffer).memory().block().holds()).isZero();
     }
   }
 }

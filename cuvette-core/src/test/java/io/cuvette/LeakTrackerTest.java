@@ -168,4 +168,42 @@ class LeakTrackerTest {
     assertThat(reports).hasSize(1);
     assertThat(tracker.isTakingBack()).isFalse();
   }
+
+  /** As the collector does: each that it has found is one, and none twice. */
+  @Test
+  void drain_takesEachBackThatWasFound_andGivesTheirNumber() {
+    List<LeakReport> reports = new ArrayList<>();
+    LeakTracker tracker = new LeakTracker(LeakLevel.FULL, reports::add, () -> {});
+    assertThat(tracker.drain()).isZero();
+    List<Ending> all = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      all.add(found(tracker));
+    }
+    assertThat(all.getFirst().close()).as("by its owner, before").isTrue();
+    all.get(1).hold();
+    assertThat(tracker.drain()).isEqualTo(3);
+    assertThat(tracker.found()).isEqualTo(3);
+    assertThat(tracker.drain()).as("while it is in use").isZero();
+    all.get(1).unhold();
+    assertThat(tracker.drain()).isEqualTo(1);
+    assertThat(tracker.drain()).isZero();
+    assertThat(tracker.found()).isEqualTo(4);
+    assertThat(reports).hasSize(4);
+    assertThat(all).allMatch(Ending::ended);
+  }
+
+  private static Ending found(LeakTracker tracker) {
+    Ending found =
+        new Ending(new Object(), tracker.queue, tracker.site()) {
+          @Override
+          public String describe() {
+            return "a thing";
+          }
+
+          @Override
+          public void release() {}
+        };
+    assertThat(found.enqueue()).isTrue();
+    return found;
+  }
 }

@@ -282,4 +282,41 @@ class ReclaimTest {
   private static LeakTracker tracker() {
     return new LeakTracker(LeakLevel.COUNT, _ -> {}, () -> {});
   }
+
+  /** What comes one by one is worth more looks than what is only known to come. */
+  @Test
+  void memoryThatComesOneByOne_isTakenWithoutAPause_howeverMuchItIs() {
+    LeakTracker leaks = tracker();
+    List<Forgotten> coming = new ArrayList<>();
+    AtomicInteger looks = new AtomicInteger();
+    Object found =
+        new Reclaim(leaks)
+            .search(
+                () -> looks.get() == 1,
+                () -> {
+                  Forgotten next = new Forgotten(new Object(), leaks);
+                  coming.add(next);
+                  assertThat(next.enqueue()).isTrue();
+                  return looks.incrementAndGet() < 40 ? null : looks;
+                });
+    assertThat(found).isSameAs(looks);
+    assertThat(looks).hasValue(40);
+    assertThat(coming.subList(0, 39)).allMatch(Ending::ended);
+    assertThat(leaks.found()).isGreaterThanOrEqualTo(38);
+  }
+
+  @Test
+  void threadThatPauses_isInterruptedOnlyIfItWasBefore() {
+    for (boolean isInterrupted : new boolean[] {false, true}) {
+      AtomicInteger looks = new AtomicInteger();
+      if (isInterrupted) {
+        Thread.currentThread().interrupt();
+      }
+      Object found =
+          new Reclaim(tracker())
+              .search(() -> true, () -> looks.incrementAndGet() == 3 ? looks : null);
+      assertThat(Thread.interrupted()).isEqualTo(isInterrupted);
+      assertThat(found).isSameAs(looks);
+    }
+  }
 }

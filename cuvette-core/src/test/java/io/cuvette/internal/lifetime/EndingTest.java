@@ -205,4 +205,25 @@ class EndingTest {
     assertThat(ending.close()).isTrue();
     assertThatThrownBy(ending::unhold).isInstanceOf(OutOfMemoryError.class);
   }
+
+  /** Steps of the same thread go on meanwhile, and those of others are over then. */
+  @Test
+  @Timeout(60)
+  void whoEndsItAlone_waitsForTheStepsThatCameIn() throws InterruptedException {
+    Counting ending = new Counting(new Object(), null, 0, 0);
+    assertThat(ending.end()).isTrue();
+    assertThat(ending.tryHold()).isFalse();
+    assertThat(ending.tryHoldAgain()).isFalse();
+    ending.beginAlone();
+    assertThat(ending.tryHold()).isFalse();
+    assertThat(ending.tryHoldAgain()).isTrue();
+    Thread alone = Thread.ofPlatform().start(ending::endAlone);
+    Await.until(() -> alone.getState() == Thread.State.TIMED_WAITING || !alone.isAlive());
+    assertThat(alone.isAlive()).isTrue();
+    ending.unhold();
+    alone.join();
+    assertThat(ending.holds()).isZero();
+    assertThat(ending.tryHoldAgain()).isFalse();
+    assertThat(ending.released).as("by its owner").isZero();
+  }
 }
