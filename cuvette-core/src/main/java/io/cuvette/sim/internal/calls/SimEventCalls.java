@@ -133,7 +133,7 @@ public final class SimEventCalls implements EventCalls {
           if (!done) {
             machine.scheduler.toldBusy();
           } else if (foreign == null && record != null) {
-            machine.observed(record.stream, record.number());
+            machine.await(record); // which says when that was
           }
           return done;
         },
@@ -188,7 +188,6 @@ public final class SimEventCalls implements EventCalls {
     }
     SimOp from = start.timedRecord("start");
     SimOp to = end.timedRecord("end");
-    start.device.checkWorks();
     if (!isDone(from, start.device) || !isDone(to, end.device)) {
       machine.scheduler.toldBusy();
       throw new SimRefusal(CudaStatus.NOT_READY, "an event is not done");

@@ -108,8 +108,8 @@ public final class SimStreamCalls implements StreamCalls {
           machine.captures.checkQuery(queried);
           machine.spend(SimCosts.STREAM_QUERY);
           boolean done = isDone(queried);
-          queried.device.checkWorks();
           if (done) {
+            machine.spendUntil(queried.nanos);
             machine.observed(queried, queried.lastNumber());
           } else {
             machine.scheduler.toldBusy();
@@ -130,6 +130,7 @@ public final class SimStreamCalls implements StreamCalls {
           SimStream waited = stream(device, stream);
           machine.captures.checkQuery(waited);
           long last = waited.lastNumber();
+          machine.spendUntil(waited.nanos);
           machine.await(end(waited));
           machine.observed(waited, last);
           machine.pools.releaseExcess();

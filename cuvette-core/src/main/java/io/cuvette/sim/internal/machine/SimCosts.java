@@ -2,7 +2,7 @@ package io.cuvette.sim.internal.machine;
 
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.internal.memory.DeviceBlock;
-import io.cuvette.sim.internal.memory.HostBlock;
+import io.cuvette.sim.internal.memory.PageableCopy;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolSpace;
@@ -104,11 +104,11 @@ public final class SimCosts {
           ? Math.min(inside(target), inside(source))
           : between(target.device, source.device);
     }
-    if (target instanceof HostBlock to && isOnDevice(source)) {
-      return to.kind == HostBlock.Kind.PAGEABLE ? DEVICE_TO_PAGEABLE : DEVICE_TO_HOST;
+    if (isOnDevice(source)) {
+      return PageableCopy.isPageable(target) ? DEVICE_TO_PAGEABLE : DEVICE_TO_HOST;
     }
-    if (isOnDevice(target) && source instanceof HostBlock from) {
-      return from.kind == HostBlock.Kind.PAGEABLE ? PAGEABLE_TO_DEVICE : HOST_TO_DEVICE;
+    if (isOnDevice(target)) {
+      return PageableCopy.isPageable(source) ? PAGEABLE_TO_DEVICE : HOST_TO_DEVICE;
     }
     return HOST_TO_HOST;
   }
