@@ -11,6 +11,7 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Memory;
 import java.lang.foreign.Arena;
@@ -39,6 +40,9 @@ class BlockReportsTest {
 
   /** Where the host copied bytes to; 0 for the heap. */
   private final List<Long> copies = new ArrayList<>();
+
+  /** In order of which streams blocks were lent. */
+  private final List<Long> streams = new ArrayList<>();
 
   /** How often memory was used by work of others. */
   private int usesElsewhere;
@@ -219,6 +223,8 @@ class BlockReportsTest {
     BlockReports.hostCopy(memory, heap.asReadOnly(), 16, false);
     BlockReports.hostCopy(memory, heap, 16, true);
     assertThat(copies).hasSize(2);
+    BlockReports.hostCopy(memory, MemorySegment.ofArray(new byte[32]).asSlice(16), 16, false);
+    assertThat(copies).as("within an array is no address").endsWith(0L).hasSize(3);
   }
 
   /** What the chunks between have is not what was written there last, but what the host copied. */
@@ -347,6 +353,26 @@ class BlockReportsTest {
     assertThat(home.isClosed()).isTrue();
   }
 
+  /** The driver does not know the stream any more: its handle may be another's. */
+  @Test
+  void blockOfAStreamThatHasEnded_isToldWithoutTheStream() {
+    CudaStream ending = cuda.device(0).createStream();
+    Buffer buffer = cuda.allocate(BYTES, stream);
+    Block block = ((BufferBase) buffer).block();
+    for (CudaStream each : List.of(stream, ending)) {
+      if (each == ending) {
+        each.close();
+      }
+      told.clear();
+      streams.clear();
+      BlockReports.allocated(cuda.driver().blockListener(), block, 4096, each.state);
+      assertThat(told).containsExactly("lent 1");
+      assertThat(last).isEqualTo(4096);
+      assertThat(streams).isEqualTo(each == ending ? List.of() : List.of(stream.handle()));
+    }
+    buffer.close();
+  }
+
   private void refused(Supplier<Buffer> allocate) {
     told.clear();
     refuses = true;
@@ -421,6 +447,7 @@ class BlockReportsTest {
 
     @Override
     public void blockAllocated(Block block, int device, long stream) {
+      streams.add(stream);
       lent(block);
     }
 

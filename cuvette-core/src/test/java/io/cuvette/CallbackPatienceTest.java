@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -116,7 +117,8 @@ class CallbackPatienceTest {
     CudaStream stream = second.createStream(StreamOptions.NON_BLOCKING);
     CudaStream breaking = second.createStream(StreamOptions.NON_BLOCKING);
     CompletableFuture<Void> running = stream.addCallback(() -> await(never));
-    CompletableFuture<Void> behind = stream.addCallback(() -> {});
+    AtomicInteger ran = new AtomicInteger();
+    CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
     CudaStream well = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
     CompletableFuture<Void> runningWell = well.addCallback(() -> await(never));
     CompletableFuture<Void> behindWell = well.addCallback(() -> {});
@@ -136,7 +138,10 @@ class CallbackPatienceTest {
     await(running);
     await(runningWell);
     await(behindWell);
+    well.synchronize();
+    assertThat(ran).as("it was given up").hasValue(0);
     assertThatThrownBy(watched::close).isInstanceOf(CudaException.class);
+    assertThat(ran).hasValue(0);
   }
 
   private static CudaDriver noting(CudaDriver driver, CompletableFuture<Integer> asked) {

@@ -10,6 +10,7 @@ import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.callback.CallbackThreads;
 import io.cuvette.internal.session.DeferredFrees;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -190,5 +191,23 @@ class CallbackRulesTest {
       assertThat(words.stream().distinct()).hasSize(1);
       assertThat(words).as("a failure, a try on each device, and a callback").hasSize(4);
     }
+  }
+
+  /** No thread is left for it: what depends on it runs here, and may wait for the stream. */
+  @Test
+  void futureThatCompletesOnceTheThreadsHaveEnded_findsTheStreamGoingOn() {
+    List<Boolean> released = new ArrayList<>();
+    for (@Nullable RuntimeException failed : Arrays.asList(null, failure)) {
+      threads.shutdown();
+      Callback callback = new Callback(stream.state, _ -> {}, false);
+      assertThat(callback.begin()).isTrue();
+      CompletableFuture<Void> after =
+          callback.done.whenComplete((_, _) -> released.add(callback.isReleased()));
+      assertThat(callback.isReleased()).isFalse();
+      threads.run(callback, failed, () -> {});
+      assertThat(after.isDone()).isTrue();
+      assertThat(after.isCompletedExceptionally()).isEqualTo(failed != null);
+    }
+    assertThat(released).containsExactly(true, true);
   }
 }

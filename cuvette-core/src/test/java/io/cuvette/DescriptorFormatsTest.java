@@ -1,14 +1,17 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.BufferDescriptor.Kind;
 import io.cuvette.driver.IpcCalls;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Random;
 import java.util.UUID;
 import java.util.zip.CRC32C;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** The bytes of descriptors: what goes in comes out, and nothing else comes in. */
@@ -207,5 +210,33 @@ class DescriptorFormatsTest {
     byte[] copy = of.clone();
     ByteBuffer.wrap(copy).putLong(at, value);
     return copy;
+  }
+
+  /** A driver would read what follows in memory. */
+  @Test
+  void handleOfAnotherLength_isRefused_andNoHandleIsSharedWithWhoGaveIt() {
+    for (int length = 0; length <= 2 * IpcCalls.HANDLE_BYTES; length++) {
+      byte[] handle = new byte[length];
+      ThrowingCallable buffer =
+          () -> new BufferDescriptor(Kind.PLAIN, 0, 1, PROCESS, DEVICE, handle);
+      ThrowingCallable event = () -> new EventDescriptor(true, PROCESS, DEVICE, handle);
+      for (ThrowingCallable make : List.of(buffer, event)) {
+        if (length == IpcCalls.HANDLE_BYTES) {
+          assertThatCode(make).doesNotThrowAnyException();
+        } else {
+          assertThatThrownBy(make)
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessageContaining("handle bytes: %d (expected: 64)", length);
+        }
+      }
+    }
+    byte[] mine = handle();
+    EventDescriptor event = new EventDescriptor(true, PROCESS, DEVICE, mine);
+    BufferDescriptor buffer = new BufferDescriptor(Kind.PLAIN, 0, 1, PROCESS, DEVICE, mine);
+    byte[] before = event.toBytes();
+    byte[] handle = mine.clone();
+    mine[0] ^= 1;
+    assertThat(event.toBytes()).isEqualTo(before);
+    assertThat(buffer.handle()).isEqualTo(handle);
   }
 }

@@ -46,6 +46,9 @@ class DriverPoolTest {
   /** What is done as memory is freed next. */
   private Runnable atFree = () -> {};
 
+  /** What is done as the driver is asked about a pool next. */
+  private Runnable atQuestion = () -> {};
+
   /** Whether the next attribute cannot be set. */
   private boolean refusesToSet;
 
@@ -252,6 +255,61 @@ class DriverPoolTest {
     return driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD);
   }
 
+  /** Who lets go of it is not who closes it. */
+  @Test
+  void openPool_staysAmongThePools_whoeverLetsGoOfIt() {
+    DriverPool pool = made();
+    List<Runnable> users =
+        List.of(
+            () -> {
+              pool.hold();
+              pool.release();
+            },
+            () -> {
+              pool.enter();
+              pool.leave();
+            },
+            () -> pool.setAccess(List.of(cuda.device(0).core()), 3),
+            () -> new AttributesOfPool(pool).used(),
+            pools::poll);
+    for (Runnable user : users) {
+      user.run();
+      calls.clear();
+      pools.trim();
+      assertThat(calls).as("user %d", users.indexOf(user)).containsExactly("memPoolTrimTo");
+      assertThat(pools.hasRetired()).isFalse();
+    }
+    pool.close();
+    assertThat(destroyed).hasValue(1);
+  }
+
+  @Test
+  void poolKeepsNothingIdle_onceItsCudaIsClosed() {
+    DriverPool pool = made();
+    cuda.engine().session().setClosed(true);
+    assertThat(pool.canKeep()).isFalse();
+    cuda.engine().session().setClosed(false);
+    assertThat(pool.canKeep()).isTrue();
+    pool.close();
+  }
+
+  /** The pool was open as the buffer's thread looked, and would never be destroyed. */
+  @Test
+  void memoryThatBecomesIdleAsItsPoolIsClosed_isGivenBack() {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer buffer = resource.allocate(4096, stream);
+    calls.clear();
+    atQuestion = () -> OnThreads.run(1, _ -> buffer.close());
+    resource.close();
+    assertThat(calls).containsOnlyOnce("memFreeAsync");
+    stream.synchronize();
+    pools.poll();
+    assertThat(destroyed).hasValue(1);
+    assertThat(pools.hasRetired()).isFalse();
+  }
+
   private final class Watched extends ForwardingDriver {
     Watched(CudaDriver driver) {
       super(driver);
@@ -272,6 +330,9 @@ class DriverPoolTest {
           @Override
           public long memPoolGetAttribute(long pool, int attribute) {
             calls.add("memPoolGetAttribute");
+            Runnable now = atQuestion;
+            atQuestion = () -> {};
+            now.run();
             return super.memPoolGetAttribute(pool, attribute);
           }
 

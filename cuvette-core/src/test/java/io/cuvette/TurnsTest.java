@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Turns;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -94,5 +95,17 @@ class TurnsTest {
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }
+  }
+
+  /** At once: it would wait for a second, as for others, and then go on without a turn. */
+  @Test
+  void turnInsideAThreadsTurn_doesNotWait() {
+    long start = System.nanoTime();
+    assertThat(nested(6)).isEqualTo(6);
+    assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
+  }
+
+  private int nested(int depth) {
+    return depth == 0 ? 0 : 1 + turns.<Integer>take(() -> nested(depth - 1));
   }
 }

@@ -73,7 +73,7 @@ public final class SpareHandles {
   private void destroy(long handle, Failures failures) {
     try {
       destroy.accept(handle);
-    } catch (RuntimeException | OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       failures.add(e);
       if (!Once.mayBeDone(e)) {
         destroyAgain(handle, failures);
@@ -85,7 +85,7 @@ public final class SpareHandles {
   private void destroyAgain(long handle, Failures failures) {
     try {
       destroy.accept(handle);
-    } catch (RuntimeException | OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       failures.add(e);
       boolean _ = !Once.mayBeDone(e) && keep(handle);
     }

@@ -263,7 +263,7 @@ public final class DriverPools {
   private static void destroyAtLast(OwnedPool pool) {
     try {
       pool.destroy();
-    } catch (CudaException | OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       Failures.runAfter(e, pool::destroyWithItsAccess);
       Failures.runAfter(e, pool::closeOrigin);
       throw e;

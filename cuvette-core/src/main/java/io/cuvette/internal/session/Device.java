@@ -214,7 +214,7 @@ public final class Device {
     Runnable free = () -> freed.free(() -> driver.memory().memFree(id, address));
     try {
       free.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.runAfter(e, free);
       throw e;
     }

@@ -75,4 +75,28 @@ class PerThreadTest {
     values.remove();
     assertThat(values.get()).isNotSameAs(first).isSameAs(values.get());
   }
+
+  /** Each way to have a value, before the end and after it. */
+  @Test
+  void value_isKeptUntilTheEnd_andThenAsLongAsSomebodyHasIt() {
+    for (boolean isSet : new boolean[] {false, true}) {
+      values.remove();
+      WeakReference<Object> before = isSet ? setOne() : new WeakReference<>(values.get());
+      System.gc();
+      assertThat(before.refersTo(null)).as("before the end").isFalse();
+      assertThat(before.refersTo(values.get())).isTrue();
+    }
+    values.close();
+    for (int i = 0; i < 3; i++) {
+      Object mine = values.get();
+      System.gc();
+      assertThat(mine).isNotNull().isSameAs(values.get());
+      WeakReference<Object> last = new WeakReference<>(mine);
+      mine = null;
+      assertThat(isGone(last)).as("nobody has it any more").isTrue();
+    }
+    WeakReference<Object> after = setOne();
+    assertThat(isGone(after)).isTrue();
+    assertThat(values.get()).as("another one").isNotNull();
+  }
 }

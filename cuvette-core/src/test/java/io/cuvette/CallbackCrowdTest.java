@@ -1,0 +1,255 @@
+package io.cuvette;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.session.DeferredFrees;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Several callbacks of one stream, what waits for them, and what they leave to do. */
+@Timeout(60)
+class CallbackCrowdTest {
+  private static final int MANY = 40;
+
+  /** More than are queued in a stream at once, and the one that runs. */
+  private static final int MOST_QUEUED = 20;
+
+  private static final long MOMENT_NANOS = TimeUnit.MILLISECONDS.toNanos(30);
+
+  private final AtomicInteger launches = new AtomicInteger();
+
+  /** Whether the driver keeps what it is to call, and does not call it. */
+  private final AtomicBoolean keeps = new AtomicBoolean();
+
+  private final List<Runnable> kept = new CopyOnWriteArrayList<>();
+
+  /** The call that fails as long as it is there. */
+  private volatile String failing = "";
+
+  private volatile Runnable atFree = () -> {};
+  private final CountDownLatch goOn = new CountDownLatch(1);
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::over));
+  private final CudaDevice device = cuda.device(0);
+  private final CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+
+  @AfterEach
+  void close() {
+    failing = "";
+    goOn.countDown();
+    cuda.close();
+  }
+
+  private CudaDriver over(CudaDriver driver) {
+    return DriverProxy.of((method, arguments) -> {
+      String name = method.getName();
+      if (name.equals(failing)) {
+        throw new CudaException(CudaStatus.NOT_SUPPORTED, name, "the test's");
+      }
+      if (name.equals("memFree")) {
+        Runnable now = atFree;
+        atFree = () -> {};
+        now.run();
+      }
+      if (name.equals("launchHostFunc")) {
+        launches.incrementAndGet();
+        if (keeps.get()) {
+          kept.add((Runnable) arguments[2]);
+          return null;
+        }
+      }
+      return DriverProxy.forward(driver, method, arguments);
+    });
+  }
+
+  private static void await(CountDownLatch latch) {
+    Await.until(() -> latch.getCount() == 0);
+  }
+
+  private static void await(CompletableFuture<?> future) throws Exception {
+    future.get(40, TimeUnit.SECONDS);
+  }
+
+  private static boolean isAtRest(Thread thread) {
+    return thread.getState() == Thread.State.TIMED_WAITING || !thread.isAlive();
+  }
+
+  /** A driver whose queue is full lets no other call in. */
+  @Test
+  void threadThatAddsMany_waitsBeforeItCallsTheDriver() throws Exception {
+    List<CompletableFuture<Void>> all = new CopyOnWriteArrayList<>();
+    CountDownLatch begun = new CountDownLatch(1);
+    all.add(
+        stream.addCallback(() -> {
+          begun.countDown();
+          await(goOn);
+        }));
+    await(begun);
+    Thread adding =
+        Thread.ofPlatform()
+            .start(() -> {
+              for (int i = 0; i < MANY; i++) {
+                all.add(stream.addCallback(() -> {}));
+              }
+            });
+    int few = MOST_QUEUED / 2;
+    Await.until(() -> launches.get() > few && isAtRest(adding));
+    assertThat(adding.isAlive()).isTrue();
+    assertThat(launches.get()).isBetween(few, MOST_QUEUED);
+    CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+    await(other.addCallback(() -> {}));
+    goOn.countDown();
+    adding.join();
+    for (CompletableFuture<Void> each : all) {
+      await(each);
+    }
+    assertThat(all).hasSize(MANY + 1);
+  }
+
+  /** It would wait for itself. */
+  @Test
+  void callbackThatAddsMany_doesNotWait() throws Exception {
+    List<CompletableFuture<Void>> all = new CopyOnWriteArrayList<>();
+    long[] nanos = new long[1];
+    await(
+        stream.addCallback(() -> {
+          long start = System.nanoTime();
+          for (int i = 0; i < MANY; i++) {
+            all.add(stream.addCallback(() -> {}));
+          }
+          nanos[0] = System.nanoTime() - start;
+        }));
+    for (CompletableFuture<Void> each : all) {
+      await(each);
+    }
+    assertThat(all).hasSize(MANY);
+    long patience = cuda.engine().session().frees().patienceNanos();
+    assertThat(nanos[0]).isLessThan(patience / 2);
+  }
+
+  /** Whatever a device can wait at, and whoever may begin to capture the stream. */
+  @ParameterizedTest
+  @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+  void streamGoesOn_whenItsCallbackHasReturned(boolean cannotWait, boolean isExposed)
+      throws Exception {
+    failing = cannotWait ? "streamWaitValue32" : "";
+    List<String> order = new CopyOnWriteArrayList<>();
+    long handle = isExposed ? stream.handle() : stream.state.handle;
+    PinnedBuffer written = cuda.allocatePinned(1);
+    MemorySegment bytes = written.segment();
+    for (byte round = 1; round <= 2; round++) {
+      byte mark = round;
+      order.clear();
+      CompletableFuture<Void> first =
+          stream.addCallback(() -> {
+            boolean isPassed = Await.until(() -> bytes.get(JAVA_BYTE, 0) == mark, MOMENT_NANOS);
+            order.add(isPassed ? "passed" : "first");
+          });
+      cuda.driver().transfers().memsetD8Async(0, written.address(), mark, 1, handle);
+      CompletableFuture<Void> second =
+          stream.addCallback(() -> order.add("second after " + bytes.get(JAVA_BYTE, 0)));
+      CompletableFuture<Void> done = stream.onComplete();
+      await(first);
+      await(second);
+      await(done);
+      stream.synchronize();
+      assertThat(order).containsExactly("first", "second after " + mark);
+    }
+  }
+
+  /** The stream came to it behind another one, and was given up before that had returned. */
+  @Test
+  void callbackThatWasGivenUp_isNotRunInItsTurn() throws Exception {
+    keeps.set(true);
+    AtomicInteger ran = new AtomicInteger();
+    CompletableFuture<Void> first = stream.addCallback(() -> await(goOn));
+    CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
+    assertThat(kept).hasSize(2);
+    kept.forEach(Runnable::run);
+    failing = "memGetInfo";
+    assertThatThrownBy(() -> await(behind)).hasCauseInstanceOf(CudaException.class);
+    failing = "";
+    goOn.countDown();
+    await(first);
+    stream.synchronize();
+    device.synchronize();
+    assertThat(ran).hasValue(0);
+  }
+
+  /** It is free as far as the program knows: the wait for the device was there for it. */
+  @Test
+  void waitForADevice_isOneForWhatCallbacksPutOff() throws Exception {
+    Buffer buffer = MemoryResource.direct().allocate(512, stream);
+    AtomicBoolean isFreed = new AtomicBoolean();
+    List<Boolean> seen = new ArrayList<>();
+    List<Thread> waiting = new CopyOnWriteArrayList<>();
+    Runnable asFreed =
+        () -> {
+          Thread thread =
+              Thread.ofPlatform()
+                  .start(() -> {
+                    device.synchronize();
+                    seen.add(isFreed.get());
+                  });
+          waiting.add(thread);
+          Await.until(() -> isAtRest(thread));
+          isFreed.set(true);
+        };
+    await(
+        stream.addCallback(() -> {
+          buffer.close();
+          atFree = asFreed;
+        }));
+    Await.until(isFreed::get);
+    waiting.getFirst().join();
+    assertThat(seen).containsExactly(true);
+  }
+
+  private DeferredFrees withOneLeft() throws Exception {
+    DeferredFrees frees = cuda.engine().session().frees();
+    Buffer buffer = MemoryResource.direct().allocate(512, stream);
+    frees.beginHold();
+    await(stream.addCallback(buffer::close));
+    Await.until(frees::isAnyLeft);
+    frees.endHold();
+    return frees;
+  }
+
+  /** Else that is up to the watcher, seconds later. */
+  @Test
+  void callbackThatReturns_leavesNothingToFree_ifThereIsAGap() throws Exception {
+    DeferredFrees frees = withOneLeft();
+    assertThat(frees.isAnyLeft()).isTrue();
+    await(stream.addCallback(() -> {}));
+    boolean _ = Await.until(() -> !frees.isAnyLeft(), TimeUnit.SECONDS.toNanos(2));
+    assertThat(frees.isAnyLeft()).isFalse();
+  }
+
+  @Test
+  void whatIsLeftToFree_isTheEndsOfTheCuda() throws Exception {
+    DeferredFrees frees = withOneLeft();
+    AtomicInteger freed = new AtomicInteger();
+    atFree = freed::incrementAndGet;
+    cuda.close();
+    assertThat(frees.isAnyLeft()).isFalse();
+    assertThat(freed).hasValue(1);
+  }
+}

@@ -1,0 +1,223 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.ThreadState;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is released and waited for where memory is short, and what an end that fails leaves. */
+@Timeout(60)
+class EngineRulesTest {
+  private static final Set<String> FREES = Set.of("memFree", "memFreeHost", "memFreeAsync");
+  private static final CudaOptions TWO = CudaOptions.simulated().withDevice("sim:devices=2");
+
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+
+  /** The calls that fail, if any, for want of memory. */
+  private volatile boolean isShort;
+
+  private CudaDriver noting(CudaDriver driver) {
+    return DriverProxy.of((method, arguments) -> {
+      String name = method.getName();
+      if (isShort && name.equals("memAlloc")) {
+        throw new CudaException(CudaStatus.OUT_OF_MEMORY, name, "the test's");
+      }
+      if (FREES.contains(name) || name.equals("ctxSynchronize")) {
+        calls.add(name + " " + arguments[0]);
+      }
+      return DriverProxy.forward(driver, method, arguments);
+    });
+  }
+
+  /** Memory of each class and device that is cached and not in use. */
+  private void fill(Cuda cuda) {
+    for (int id = 0; id < 2; id++) {
+      cuda.allocate(4096, cuda.device(id).nullStream()).close();
+      cuda.device(id).synchronize();
+    }
+    cuda.allocatePinned(4096).close();
+    for (int id = 0; id < 2; id++) {
+      DeviceMemoryResource pool =
+          new DeviceMemoryResource(cuda.device(id), DeviceMemoryResourceOptions.DEFAULTS);
+      pool.allocate(4096, cuda.device(id).createStream()).close();
+    }
+    calls.clear();
+  }
+
+  @Test
+  void shortage_releasesWhatIsCached_ofItsOwnClassAndDeviceAlone() {
+    for (int id = -1; id < 2; id++) {
+      try (Cuda cuda = Cuda.open(TWO.withDecorator(this::noting))) {
+        @Nullable Device device = id < 0 ? null : cuda.device(id).core();
+        fill(cuda);
+        long released = cuda.engine().releaseCached(device);
+        List<String> expected =
+            device == null
+                ? List.of("memFreeHost 0")
+                : List.of("memFree " + id, "memFreeAsync " + id);
+        assertThat(calls).containsExactlyInAnyOrderElementsOf(expected);
+        assertThat(released).isPositive();
+        calls.clear();
+        assertThat(cuda.engine().releaseCached(device)).isZero();
+        assertThat(calls).isEmpty();
+      }
+    }
+  }
+
+  /** Its work takes as long as it likes, and gives the host nothing. */
+  @Test
+  void shortageOfTheHost_waitsForNoMemoryOfADevice() {
+    List<BusyDriver> made = new ArrayList<>();
+    CudaOptions options =
+        TWO.withDecorator(driver -> {
+          made.add(new BusyDriver(driver));
+          return made.getLast();
+        });
+    try (Cuda cuda = Cuda.open(options)) {
+      BusyDriver busy = Objects.requireNonNull(made.getFirst());
+      CudaStream home = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      Buffer buffer = MemoryResource.async().allocate(4096, home);
+      busy.begin(other);
+      buffer.recordUse(other);
+      home.close();
+      buffer.close();
+      int before = busy.waits();
+      cuda.engine().awaitFrees(null);
+      assertThat(busy.waits()).isEqualTo(before);
+      cuda.engine().awaitFrees(cuda.device(0).core());
+      assertThat(busy.waits()).isGreaterThan(before);
+      busy.finish(other);
+    }
+  }
+
+  /** Then freeing some cannot wait for streams that others made. */
+  @Test
+  void deviceWithoutMemory_isWaitedForInAnotherWay() {
+    try (Cuda cuda = Cuda.open(TWO.withDecorator(this::noting))) {
+      for (int id = 0; id < 2; id++) {
+        cuda.device(id).synchronize();
+        assertThat(calls).containsExactly("memFree " + id);
+        isShort = true;
+        calls.clear();
+        cuda.device(id).synchronize();
+        assertThat(calls).containsExactly("ctxSynchronize " + id);
+        isShort = false;
+        calls.clear();
+      }
+    }
+  }
+
+  @Test
+  void closeInsideCodeOfTheUser_isRefused_unlessAllIsClosed() {
+    Cuda cuda = Cuda.open(CudaOptions.simulated());
+    ThreadState state = cuda.engine().session().state();
+    state.enterCode("hook");
+    assertThatThrownBy(cuda.engine()::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("hook");
+    assertThat(cuda.isClosed()).isFalse();
+    state.leave();
+    cuda.close();
+    state.enterCode("hook");
+    assertThatCode(cuda.engine()::close).doesNotThrowAnyException();
+    assertThatCode(cuda::close).doesNotThrowAnyException();
+    state.leave();
+  }
+
+  /** What is not closed; the caller keeps it, for the collector is not to find it. */
+  private static List<Object> leaveAllOpen(Cuda cuda) {
+    List<Object> all = new ArrayList<>();
+    CudaDevice device = cuda.device(0);
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+    Buffer used = cuda.allocate(4096, stream);
+    used.fill((byte) 1, other);
+    Buffer async = MemoryResource.async().allocate(4096, stream);
+    async.recordUse(other);
+    other.waitFor(stream.record());
+    stream.waitFor(other);
+    DeviceMemoryResource pool =
+        new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+    all.addAll(List.of(used, async, pool, pool.allocate(4096, stream)));
+    all.add(MemoryResource.direct().allocate(4096, stream));
+    all.addAll(List.of(cuda.allocatePinned(4096), cuda.directPinned().allocate(4096)));
+    all.add(stream.capture(() -> {}).instantiate());
+    return all;
+  }
+
+  /** Where a call of each name comes first, and where last. */
+  private static Set<Integer> endsOf(List<String> names) {
+    Set<Integer> ends = new TreeSet<>();
+    for (String name : names) {
+      ends.add(names.indexOf(name));
+      ends.add(names.lastIndexOf(name));
+    }
+    return ends;
+  }
+
+  /** Closes a Cuda, and once more; what the call of a number fails with, if it comes to that. */
+  private static @Nullable Error closedTwice(int failing, List<String> names) {
+    AtomicInteger left = new AtomicInteger(Integer.MAX_VALUE);
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    CudaDriver over =
+        DriverProxy.of((method, arguments) -> {
+          if (DriverProxy.isCall(method) && left.get() <= failing) {
+            names.add(method.getName());
+            if (left.getAndDecrement() == 0) {
+              throw new StackOverflowError("the test's " + method.getName());
+            }
+          }
+          return DriverProxy.forward(driver, method, arguments);
+        });
+    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(over));
+    List<Object> open = leaveAllOpen(cuda);
+    left.set(failing);
+    @Nullable Error failure = null;
+    try {
+      cuda.close();
+    } catch (StackOverflowError e) {
+      failure = e;
+    }
+    assertThat(failure != null).as("call %d is told", failing).isEqualTo(left.get() < 0);
+    assertThatCode(cuda::close).doesNotThrowAnyException();
+    assertThat(driver.report()).as("after %s", failure).isEmpty();
+    Reference.reachabilityFence(open);
+    return failure;
+  }
+
+  /** Such as a full stack: nobody is there to go on but who closes it again. */
+  @Test
+  void errorInAnyCallOfTheEnd_leavesTheRestToTheNextClose() {
+    List<String> names = new CopyOnWriteArrayList<>();
+    assertThat(closedTwice(1_000_000, names)).isNull();
+    assertThat(names).contains("memFree", "memPoolDestroy", "eventDestroy", "graphDestroy");
+    List<Error> failures = new ArrayList<>();
+    for (int number : endsOf(List.copyOf(names))) {
+      Error failure = closedTwice(number, names);
+      if (failure != null) {
+        failures.add(failure);
+      }
+    }
+    assertThat(failures).hasSizeGreaterThan(10);
+  }
+}

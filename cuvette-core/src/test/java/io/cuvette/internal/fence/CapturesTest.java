@@ -1,0 +1,168 @@
+package io.cuvette.internal.fence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.DriverProxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** What the driver is asked of captures, and what comes after work. */
+class CapturesTest {
+  private final List<String> calls = new ArrayList<>();
+  private final AtomicBoolean destroyed = new AtomicBoolean();
+
+  /** What the stream takes part in. */
+  private CaptureInfo now = CaptureInfo.of(0, 0, 0);
+
+  private final Captures captures = new Captures(driver());
+  private final OwnCapture own = new OwnCapture();
+
+  private CudaDriver driver() {
+    return DriverProxy.of((method, _) -> {
+      calls.add(method.getName());
+      return switch (method.getName()) {
+        case "streamIsCapturing" -> now.status();
+        case "streamGetCaptureInfo" -> now;
+        case "userObjectCreate" -> new UserObject(5, destroyed::get);
+        default -> null;
+      };
+    });
+  }
+
+  private @Nullable Capture ask() {
+    calls.clear();
+    return captures.of(0, 1, own, new ReentrantLock());
+  }
+
+  /** The one that is enough as long as nothing changes. */
+  @Test
+  void streamIsAskedOneQuestion_butForTheFirstAfterAChange() {
+    CaptureInfo none = now;
+    for (int round = 0; round < 2; round++) {
+      now = none;
+      for (int i = 0; i < 3; i++) {
+        assertThat(ask()).isNull();
+        boolean isNews = round > 0 && i == 0;
+        assertThat(calls).containsExactly(isNews ? "streamGetCaptureInfo" : "streamIsCapturing");
+      }
+      now = CaptureInfo.of(1, 7 + round, 8);
+      Capture capture = Objects.requireNonNull(ask());
+      assertThat(calls).startsWith("streamIsCapturing", "streamGetCaptureInfo");
+      for (int i = 0; i < 3; i++) {
+        assertThat(ask()).isSameAs(capture);
+        assertThat(calls).containsExactly("streamGetCaptureInfo");
+      }
+    }
+  }
+
+  /** Nothing that it has is for a graph: what was captured never runs. */
+  @Test
+  void invalidCapture_isNone_andNoNewsEither() {
+    now = CaptureInfo.of(2, 7, 8);
+    for (int i = 0; i < 3; i++) {
+      assertThat(ask()).isNull();
+    }
+    assertThat(calls).doesNotContain("streamIsCapturing", "userObjectCreate");
+  }
+
+  private static final class Work implements Fence {
+    private @Nullable CudaException failure;
+    private boolean done;
+    private int questions;
+
+    @Override
+    public boolean isDone() {
+      questions++;
+      if (failure != null) {
+        throw failure;
+      }
+      return done;
+    }
+
+    @Override
+    public void await() {}
+  }
+
+  /** What has come is not asked for again. */
+  @Test
+  void stepAfterWork_isTakenOnceThatIsDone_andOnce() {
+    List<String> taken = new ArrayList<>();
+    Work first = new Work();
+    Work second = new Work();
+    captures.after(first, () -> taken.add("first"));
+    captures.after(second, () -> taken.add("second"));
+    captures.poll();
+    assertThat(taken).isEmpty();
+    second.done = true;
+    captures.poll();
+    assertThat(taken).containsExactly("second");
+    int asked = second.questions;
+    captures.poll();
+    captures.poll();
+    assertThat(second.questions).isEqualTo(asked);
+    first.done = true;
+    captures.poll();
+    captures.poll();
+    assertThat(taken).containsExactly("second", "first");
+  }
+
+  /** It is no news the second time, and no end of the work. */
+  @Test
+  void workThatCannotBeAsked_isToldOnce_andItsStepWaits() {
+    List<String> taken = new ArrayList<>();
+    Work work = new Work();
+    work.failure = new CudaException(CudaStatus.ILLEGAL_ADDRESS, "cuEventQuery", "the test's");
+    captures.after(work, () -> taken.add("step"));
+    assertThatThrownBy(captures::poll).isSameAs(work.failure);
+    for (int i = 0; i < 3; i++) {
+      captures.poll();
+    }
+    assertThat(taken).isEmpty();
+    work.failure = null;
+    captures.poll();
+    assertThat(taken).as("it goes on").isEmpty();
+    work.done = true;
+    captures.poll();
+    assertThat(taken).containsExactly("step");
+  }
+
+  /** The library does not end such a graph: nobody but the next look lets go. */
+  @Test
+  void graphOfSomebodyElseThatIsGone_keepsNothingMore() {
+    now = CaptureInfo.of(1, 7, 8);
+    Capture capture = Objects.requireNonNull(ask());
+    List<String> ended = new ArrayList<>();
+    Retainable held =
+        new Retainable() {
+          @Override
+          public void retain() {}
+
+          @Override
+          public void letGo() {
+            ended.add("held");
+          }
+        };
+    capture.hold(held);
+    captures.poll();
+    assertThat(ended).isEmpty();
+    assertThat(ask()).isSameAs(capture);
+    destroyed.set(true);
+    captures.poll();
+    assertThat(ended).containsExactly("held");
+    captures.poll();
+    assertThat(ended).hasSize(1);
+    destroyed.set(false);
+    assertThat(ask()).as("its number is another's").isNotSameAs(capture);
+  }
+}
