@@ -339,16 +339,44 @@ class RefusedTransfersTest {
       for (CopyBox beyond :
           List.of(empty.withSource(BYTES + 1, 1), empty.withTarget(BYTES + 1, 1))) {
         refused(
-            IndexOutOfBoundsException.class,
-            "ends at byte " + (BYTES + 1),
-            new Calls()
-                .with("copyFrom(Buffer)", () -> target.copyFrom(source, beyond))
-                .with("copyFrom(Buffer, stream)", () -> target.copyFrom(source, beyond, stream))
-                .with("copyFrom", () -> target.copyFrom(host, beyond))
-                .with("copyFrom(stream)", () -> target.copyFrom(host, beyond, stream))
-                .with("copyTo", () -> source.copyTo(host, beyond))
-                .with("copyTo(stream)", () -> source.copyTo(host, beyond, stream)));
+            IndexOutOfBoundsException.class, "ends at byte " + (BYTES + 1), boxes(host, beyond));
       }
     }
+  }
+
+  private Calls boxes(MemorySegment host, CopyBox box) {
+    return new Calls()
+        .with("copyFrom(Buffer)", () -> target.copyFrom(source, box))
+        .with("copyFrom(Buffer, stream)", () -> target.copyFrom(source, box, stream))
+        .with("copyFrom", () -> target.copyFrom(host, box))
+        .with("copyFrom(stream)", () -> target.copyFrom(host, box, stream))
+        .with("copyTo", () -> source.copyTo(host, box))
+        .with("copyTo(stream)", () -> source.copyTo(host, box, stream));
+  }
+
+  /** Whatever lies between their rows and layers. */
+  @Test
+  void boxes_mayEndWithTheMemory_andNotAByteLater_onBothSides() {
+    for (int i = 0; i < 2 * 3 * 3 * 2 * 2; i++) {
+      CopyBox packed = CopyBox.of(5, 1 + i / 2 % 3, 1 + i / 6 % 3);
+      long pitch = packed.width() + i / 18 % 2 * 3;
+      long rows = packed.height() + i / 36 * 2;
+      long last = (packed.depth() - 1) * rows + packed.height() - 1;
+      long at = BYTES - last * pitch - packed.width();
+      boolean isSource = i % 2 == 0;
+      CopyBox fits =
+          isSource ? packed.withSource(at, pitch, rows) : packed.withTarget(at, pitch, rows);
+      CopyBox beyond =
+          isSource
+              ? packed.withSource(at + 1, pitch, rows)
+              : packed.withTarget(at + 1, pitch, rows);
+      for (MemorySegment host : hosts(BYTES)) {
+        boxes(host, fits).values().forEach(Call::run);
+        Calls calls = boxes(host, beyond);
+        refused(IndexOutOfBoundsException.class, "ends at byte " + (BYTES + 1), calls);
+        refused(IndexOutOfBoundsException.class, isSource ? "source" : "target", calls);
+      }
+    }
+    stream.synchronize();
   }
 }

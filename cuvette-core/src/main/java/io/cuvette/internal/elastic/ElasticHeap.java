@@ -285,13 +285,12 @@ final class ElasticHeap {
       if (!place.isFound()) {
         return null;
       }
-      long bytes = place.cost << Space.UNIT_SHIFT;
-      Plan plan = new Plan(cache, space.begin(place, units), bytes);
+      Plan plan = new Plan(cache, space.begin(place, units), place.cost << Space.UNIT_SHIFT);
       cache.live++;
       moves.begin();
       try {
         long requested = freed.requestedBytes() + request.bytes();
-        plan.victims = carveNow(cap.toMove(bytes, requested, held), OptionalLong.empty());
+        plan.victims = carveNow(cap.toMove(plan.bytes, requested, held), OptionalLong.empty());
         return plan;
       } catch (OutOfMemoryError e) {
         moves.abort(plan);
@@ -365,16 +364,13 @@ final class ElasticHeap {
       }
       CachedBlock[] block = new CachedBlock[1];
       int kind = Spaces.kind(request.rounded());
-      boolean isDone = false;
       Face buffer;
       try {
         buffer = prepare(cache, kind, growth.block(), request.bytes(), request.stream(), block);
         growth.space.publish(growth);
-        isDone = true;
-      } finally {
-        if (!isDone) {
-          live[kind].put(growth.block(), null);
-        }
+      } catch (RuntimeException | Error e) {
+        live[kind].put(growth.block(), null);
+        throw e;
       }
       held.enterArena(plan.bytes);
       moves.end(plan);
@@ -406,6 +402,8 @@ final class ElasticHeap {
         blocks.forEach(all::add);
         blocks.clear();
       }
+      books.give(books.requestedBytes, books.usedBytes);
+      books.usedBlocks = 0;
     } finally {
       lock.unlock();
     }
@@ -437,7 +435,9 @@ final class ElasticHeap {
     try {
       gather();
       HeapCensus census = new HeapCensus();
-      spaces.count(census);
+      if (!over) {
+        spaces.count(census);
+      }
       for (ElasticCache cache : caches) {
         census.add(freeBytes(cache), cache.stream.isForGraphs());
       }

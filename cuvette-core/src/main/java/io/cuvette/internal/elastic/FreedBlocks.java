@@ -9,6 +9,7 @@ import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.CoarseClock;
 import io.cuvette.internal.streamcache.FrontCache;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.LongSupplier;
 import java.util.function.ObjLongConsumer;
 import java.util.function.ToLongFunction;
@@ -176,13 +177,11 @@ final class FreedBlocks {
     return front.allocations();
   }
 
-  /** Adds the blocks in use that fronts gave out; none gives out any more. */
+  /** Adds the blocks in use that fronts gave out; there are no fronts any more. */
   void endFronts(List<CachedBlock> blocks) {
-    for (ElasticCache each = first; each != null; each = each.nextWithFront) {
-      FrontCache front = each.front;
-      if (front != null) {
-        blocks.addAll(front.endAll());
-      }
+    for (ElasticCache each = first; each != null; each = first) {
+      blocks.addAll(Objects.requireNonNull(each.front).endAll());
+      books.allocations += removeFront(each);
     }
   }
 
