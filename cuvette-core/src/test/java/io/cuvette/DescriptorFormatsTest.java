@@ -71,6 +71,33 @@ class DescriptorFormatsTest {
     }
   }
 
+  /** What is taken is what would be written: no byte is passed over. */
+  @Test
+  void eachByte_isRefused_orIsPartOfTheDescriptor() {
+    byte[] buffer = buffer(Kind.PLAIN, 512, 1024).toBytes();
+    byte[] event = new EventDescriptor(false, PROCESS, DEVICE, handle()).toBytes();
+    int refused = 0;
+    for (byte[] bytes : new byte[][] {buffer, event}) {
+      for (int at = 0; at < bytes.length - 4; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+          byte[] forged = bytes.clone();
+          forged[at] ^= (byte) (1 << bit);
+          sealed(forged);
+          try {
+            byte[] back =
+                bytes == buffer
+                    ? BufferDescriptor.fromBytes(forged).toBytes()
+                    : EventDescriptor.fromBytes(forged).toBytes();
+            assertThat(back).as("byte %d, bit %d", at, bit).isEqualTo(forged);
+          } catch (IllegalArgumentException e) {
+            refused++;
+          }
+        }
+      }
+    }
+    assertThat(refused).isGreaterThan(50);
+  }
+
   @Test
   void descriptorsThatDifferInAnything_areNotEqual() {
     byte[] handle = handle();

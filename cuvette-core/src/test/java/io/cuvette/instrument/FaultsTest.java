@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -230,5 +232,77 @@ class FaultsTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Faults.from(tiny.driver, 1, CudaStatus.SUCCESS))
         .withMessage("status: SUCCESS (expected: an error)");
+  }
+
+  /** Each form fails the calls that it says, with the status that it was given. */
+  @Test
+  void everyForm_failsItsCalls_withItsStatus() {
+    CudaStatus given = CudaStatus.ECC_UNCORRECTABLE;
+    CudaStatus usual = CudaStatus.LAUNCH_FAILED;
+    CudaDriver target = tiny.driver;
+    assertFails(Faults.none(target), usual, false, false, false, false);
+    assertFails(Faults.at(target, 2), usual, false, true, false, false);
+    assertFails(Faults.at(target, 2, given), given, false, true, false, false);
+    assertFails(Faults.from(target, 2), usual, false, true, true, true);
+    assertFails(Faults.from(target, 3, given), given, false, false, true, true);
+    for (FaultMode mode : FaultMode.values()) {
+      boolean isLasting = mode == FaultMode.FROM_THEN_ON;
+      assertFails(Faults.of(target, 1, mode, given), given, true, isLasting, isLasting, isLasting);
+    }
+  }
+
+  private static void assertFails(Faults faults, CudaStatus status, boolean... expected) {
+    for (boolean each : expected) {
+      CudaException thrown = failure(() -> faults.driver().devices().ctxSynchronize(0));
+      assertThat(thrown != null).isEqualTo(each);
+      assertThat(thrown == null ? status : thrown.status()).isEqualTo(status);
+    }
+    assertThat(faults.calls()).isEqualTo(expected.length);
+    assertThat(faults.fault().map(Faults.Fault::status).orElse(status)).isEqualTo(status);
+  }
+
+  /** The program's frames are beside the library's, and those of the instruments are in neither. */
+  @Test
+  void fault_saysWhereInTheLibraryItWas_andWhoCalledThat() {
+    Faults[] faults = new Faults[1];
+    try (Cuda cuda =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDecorator(driver -> {
+                  faults[0] = Faults.at(driver, 1).only("eventCreate");
+                  return faults[0].driver();
+                }))) {
+      assertThat(failure(() -> cuda.device(0).createEvent().close())).isNotNull();
+    }
+    Faults.Fault fault = faults[0].fault().orElseThrow();
+    assertThat(fault.method()).isEqualTo("eventCreate");
+    assertThat(fault.place())
+        .isNotEmpty()
+        .allMatch(frame -> frame.contains("io.cuvette."))
+        .noneMatch(frame -> frame.contains("FaultsTest") || frame.contains("instrument"))
+        .last()
+        .asString()
+        .contains("CudaDevice.createEvent");
+    assertThat(fault.callers())
+        .contains("CudaDevice.createEvent")
+        .noneMatch(frame -> frame.startsWith("Faults.") || frame.startsWith("DriverProxy"))
+        .noneMatch(frame -> frame.contains("Proxy") || frame.contains("lambda"));
+  }
+
+  /** A range that was refused in parts and as a whole is owed once. */
+  @Test
+  void wholeThatWasRefusedToo_standsForItsParts() {
+    Faults faults = Faults.from(tiny.driver, 1).only("memUnmap");
+    CudaDriver driver = faults.driver();
+    for (long at = 0x10000; at < 0x14000; at += 0x1000) {
+      long from = at;
+      assertThat(failure(() -> driver.virtual().memUnmap(from, 0x1000))).isNotNull();
+    }
+    assertThat(failure(() -> driver.virtual().memUnmap(0x11000, 0x2000))).isNotNull();
+    assertThat(faults.freeRefused())
+        .hasSize(3)
+        .anyMatch(call -> call.contains("8192"))
+        .allMatch(call -> call.startsWith("memUnmap("));
+    assertThat(faults.freeRefused()).isEmpty();
   }
 }

@@ -196,6 +196,27 @@ class ForwardingDriverTest {
             part -> assertThat(Replacing.class.getDeclaredMethod(part.getName())).isNotNull());
   }
 
+  /** What finds a driver in a table asks nobody behind it. */
+  @Test
+  void proxy_isEqualToItselfAlone_andSoAreItsParts() throws Exception {
+    List<CudaDriver> proxies =
+        List.of(
+            new TinyDriver().driver,
+            DriverProxy.of((method, _) -> {
+              throw new AssertionError(method);
+            }));
+    for (CudaDriver proxy : proxies) {
+      assertThat(proxy.hashCode()).isEqualTo(System.identityHashCode(proxy));
+      assertThat(proxy.equals(proxy)).isTrue();
+      assertThat(proxies).filteredOn(proxy::equals).hasSize(1);
+      for (Method part : CudaDriver.class.getDeclaredMethods()) {
+        if (part.getReturnType().getSimpleName().endsWith("Calls")) {
+          assertThat(part.invoke(proxy)).isSameAs(proxy);
+        }
+      }
+    }
+  }
+
   @Test
   void noDelegate_isRefused() {
     assertThatNullPointerException().isThrownBy(() -> new Plain(null)).withMessage("delegate");

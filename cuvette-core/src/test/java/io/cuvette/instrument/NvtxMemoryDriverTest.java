@@ -22,7 +22,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -224,6 +226,43 @@ class NvtxMemoryDriverTest {
     TinyDriver tiny = new TinyDriver();
     new NvtxMemoryDriver(tiny.driver, tool).close();
     assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void heapsOfMemoryThatWasNotFreed_endWithTheDriver_once() {
+    TinyDriver tiny = new TinyDriver();
+    NvtxMemoryDriver driver = new NvtxMemoryDriver(tiny.driver, tool);
+    lend(driver, driver.memory().memAlloc(0, CHUNK));
+    lend(driver, driver.memory().memAlloc(0, CHUNK));
+    long unused = driver.memory().memAlloc(0, CHUNK);
+    assertThat(unused).isNotZero();
+    told.clear();
+    driver.close();
+    assertThat(told).containsExactly("memHeapUnregister[7]", "memHeapUnregister[7]");
+    driver.close();
+    assertThat(told).hasSize(2);
+  }
+
+  /** Each call leaves the heap to other threads. */
+  @Test
+  void heap_isUsedByOneThreadAfterTheOther() throws Exception {
+    TinyDriver tiny = new TinyDriver();
+    try (NvtxMemoryDriver driver = new NvtxMemoryDriver(tiny.driver, tool)) {
+      long address = driver.memory().memAlloc(0, CHUNK);
+      BlockListener.Block block = new BlockListener.Block(1, address, 100);
+      BlockListener listener = driver.blockListener();
+      List<Runnable> calls =
+          List.of(
+              () -> listener.blockAllocated(block, 0, 0),
+              () -> listener.blockFreed(block),
+              () -> listener.blockAllocated(block, 0, 0),
+              () -> driver.memory().memFree(0, address));
+      for (Runnable call : calls) {
+        CompletableFuture.runAsync(call, task -> Thread.ofPlatform().daemon().start(task))
+            .get(40, TimeUnit.SECONDS);
+      }
+      assertThat(told).hasSize(5).last().isEqualTo("memHeapUnregister[7]");
+    }
   }
 
   @Test

@@ -30,7 +30,24 @@ class TracingDriverTest {
     assertThat(call.error()).isNull();
     assertThat(call.elapsedNanos()).isEqualTo(5);
     assertThat(call.sequence()).isEqualTo(1);
-    assertThat(call).asString().contains("(5 ns)").contains(Thread.currentThread().getName());
+    assertThat(call)
+        .asString()
+        .contains("= " + call.result())
+        .contains("(5 ns)")
+        .contains(Thread.currentThread().getName());
+  }
+
+  @Test
+  void threadWithoutAName_isToldByItsNumber() throws Exception {
+    Thread thread = Thread.ofVirtual().start(() -> driver.devices().deviceGetCount());
+    thread.join();
+    assertThat(ring.calls())
+        .extracting(TracedCall::thread)
+        .containsExactly("#" + thread.threadId());
+    Thread named =
+        Thread.ofVirtual().name("worker").start(() -> driver.devices().ctxSynchronize(0));
+    named.join();
+    assertThat(ring.calls().getLast().thread()).isEqualTo("worker");
   }
 
   @Test
