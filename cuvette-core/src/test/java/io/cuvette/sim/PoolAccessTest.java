@@ -2,11 +2,14 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -236,5 +239,122 @@ class PoolAccessTest extends SimTestBase {
         status,
         "no peer access",
         () -> driver.transfers().memsetD8Async(0, there, (byte) 1, KIB, 0));
+  }
+
+  /** What is refused, and with which status; null if the access can be set. */
+  private static @Nullable CudaStatus refusal(
+      int type, int location, int placeType, int place, int access) {
+    boolean isOnDevice = type == 1 && location == 1;
+    if (access != 0 && access != 1 && access != 3) {
+      return CudaStatus.INVALID_VALUE;
+    } else if (placeType == 1) {
+      if (place < 0 || place > 2) {
+        return CudaStatus.INVALID_DEVICE;
+      } else if (type == 2) {
+        return access == 3 ? null : CudaStatus.INVALID_VALUE;
+      }
+      boolean isOwner = isOnDevice && place == 0;
+      boolean isFar = isOnDevice && place == 2;
+      boolean isWrong = (isOwner && access != 3) || (isFar && access != 0);
+      return isWrong ? CudaStatus.INVALID_DEVICE : null;
+    } else if (placeType != 2 && placeType != 3) {
+      return CudaStatus.INVALID_VALUE;
+    }
+    return access == (isOnDevice ? 0 : 3) ? null : CudaStatus.INVALID_VALUE;
+  }
+
+  /** Of each place that there is or is not, one after the other, and of no other place. */
+  @ParameterizedTest
+  @CsvSource({"1, 1", "1, 2", "1, 3", "2, 0", "2, 1", "2, 2", "2, 3"})
+  void accessOfOnePlace_isSetOrRefused_andThatOfOthersStays(int type, int location) {
+    long one = three.pools().memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+    boolean isOnDevice = type == 1 && location == 1;
+    int[] all = {isOnDevice || type == 2 ? 3 : 0, type == 2 ? 3 : 0, type == 2 ? 3 : 0};
+    for (int placeType = -1; placeType <= 5; placeType++) {
+      for (int place = -1; place <= 3; place++) {
+        for (int access : new int[] {3, 1, 0, 2, 4, -1, 7}) {
+          int at = placeType;
+          int[] ids = {place};
+          CudaStatus status = refusal(type, location, placeType, place, access);
+          if (status != null) {
+            assertFails(status, "", () -> three.pools().memPoolSetAccess(one, at, ids, access));
+          } else {
+            three.pools().memPoolSetAccess(one, placeType, ids, access);
+            if (placeType == 1) {
+              all[place] = access;
+            }
+          }
+          for (int device = 0; device < 3; device++) {
+            assertThat(three.pools().memPoolGetAccess(one, 1, device))
+                .as("%d of %d at %d:%d", device, access, placeType, place)
+                .isEqualTo(all[device]);
+          }
+          assertThat(three.pools().memPoolGetAccess(one, 2, 0)).isEqualTo(isOnDevice ? 0 : 3);
+          assertThat(three.pools().memPoolGetAccess(one, 3, 0)).isEqualTo(isOnDevice ? 0 : 3);
+        }
+      }
+    }
+    assertFails(
+        CudaStatus.INVALID_DEVICE,
+        "device: 3 (expected: 0 to 2)",
+        () -> three.pools().memPoolGetAccess(one, 1, 3));
+  }
+
+  private long ofGraph(boolean isOpen) {
+    long graph = driver.graphs().graphCreate();
+    List<Integer> peers = isOpen ? List.of(1) : List.of();
+    GraphNodeParams of = new GraphNodeParams.Allocation(0, 64, peers, 0);
+    long node = driver.graphs().graphAddNode(0, graph, new long[0], of).node();
+    GraphNodeParams made = driver.graphs().graphNodeGetParams(node);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver.graphs().graphLaunch(0, executable, 0);
+    driver.streams().streamSynchronize(0, 0);
+    return ((GraphNodeParams.Allocation) made).address();
+  }
+
+  private long pooled(boolean isOpen) {
+    long own = create(driver, 1, 1);
+    if (isOpen) {
+      driver.pools().memPoolSetAccess(own, 1, new int[] {1}, 3);
+    }
+    long address = driver.ordered().memAllocFromPoolAsync(0, 64, own, 0);
+    driver.streams().streamSynchronize(0, 0);
+    return address;
+  }
+
+  private long mapped(boolean isOpen) {
+    long address = driver.virtual().memAddressReserve(2 * MIB, 0, 0);
+    long handle = driver.virtual().memCreate(2 * MIB, AllocationProperties.ofDevice(0, 0));
+    driver.virtual().memMap(address, 2 * MIB, 0, handle);
+    driver.virtual().memSetAccess(address, 2 * MIB, 1, new int[] {isOpen ? 1 : 0}, 3);
+    return address;
+  }
+
+  /** Peer access is for plain memory alone; that of the host needs none. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void memoryOfAnotherDevice_isFilled_asItsKindSays(boolean isPeer) {
+    long plain = driver.memory().memAlloc(0, 64);
+    long pinned = driver.memory().memHostAlloc(0, 64, 0).address();
+    long managed = driver.memory().memAllocManaged(0, 64, 1).address();
+    if (isPeer) {
+      driver.devices().ctxEnablePeerAccess(1, 0);
+    }
+    for (boolean isOpen : new boolean[] {false, true}) {
+      long[] all = {plain, pinned, managed, pooled(isOpen), mapped(isOpen), ofGraph(isOpen)};
+      for (long address : all) {
+        boolean isOfHost = address == pinned || address == managed;
+        boolean isAllowed = isOfHost || (address == plain ? isPeer : isOpen);
+        if (isAllowed) {
+          driver.transfers().memsetD8Async(1, address, (byte) 4, 64, 0);
+          driver.streams().streamSynchronize(1, 0);
+        } else {
+          assertFails(
+              CudaStatus.INVALID_VALUE,
+              "access",
+              () -> driver.transfers().memsetD8Async(1, address, (byte) 4, 64, 0));
+        }
+      }
+    }
   }
 }

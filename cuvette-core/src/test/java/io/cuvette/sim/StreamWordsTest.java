@@ -6,6 +6,10 @@ import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -89,5 +93,73 @@ class StreamWordsTest extends SimTestBase {
           driver.streams().streamSynchronize(0, writing);
           driver.streams().streamSynchronize(0, waiting);
         });
+  }
+
+  private static boolean isMet(int word, int value, int flags) {
+    return switch (flags) {
+      case GREATER_OR_EQUAL -> word - value >= 0;
+      case EQUAL -> word == value;
+      case AND -> (word & value) != 0;
+      default -> ~(word | value) != 0;
+    };
+  }
+
+  /** One that fulfils it; null if none does. */
+  private static @Nullable Integer meeting(int value, int flags) {
+    return switch (flags) {
+      case GREATER_OR_EQUAL, EQUAL -> Integer.valueOf(value);
+      case AND -> value == 0 ? null : Integer.valueOf(value & -value);
+      default -> value == -1 ? null : Integer.valueOf(0);
+    };
+  }
+
+  /** A device that does all it can at once stands at each word that does not fulfil it. */
+  @Test
+  void stream_goesOnAtAWordThatFulfilsIt_andAtNoOther() {
+    int[] values = {0, 1, 2, -1, ~3, 0x5555_5555, Integer.MIN_VALUE, Integer.MAX_VALUE};
+    try (SimulatedDriver eager =
+        SimulatedDriver.open(SimulatedOptions.parse("pace=eager").withMemoryBytes(64 * MIB))) {
+      MemorySegment registered = Arena.ofAuto().allocate(4, 4);
+      eager.memory().memHostRegister(0, registered, 0);
+      long[] words = {
+        eager.memory().memAlloc(0, 4),
+        eager.memory().memHostAlloc(0, 4, 0).address(),
+        registered.address(),
+      };
+      long stream = eager.streams().streamCreateWithPriority(0, 1, 0);
+      for (long word : words) {
+        for (int flags = GREATER_OR_EQUAL; flags <= NOR; flags++) {
+          for (int value : values) {
+            for (int content : values) {
+              Integer last = meeting(value, flags);
+              if (last != null) {
+                fill(eager, word, content);
+                eager.streams().streamWaitValue32(0, stream, word, value, flags);
+                if (isMet(content, value, flags)) {
+                  eager.streams().streamSynchronize(0, stream);
+                } else {
+                  assertStands(eager, stream);
+                }
+                fill(eager, word, last);
+                eager.streams().streamSynchronize(0, stream);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /** The device looks at a word that is not its own from time to time only. */
+  private static void assertStands(SimulatedDriver on, long stream) {
+    for (int i = 0; i < 3; i++) {
+      LockSupport.parkNanos(20_000);
+      assertThat(on.streams().streamQuery(0, stream)).isFalse();
+    }
+  }
+
+  private static void fill(SimulatedDriver on, long word, int content) {
+    on.transfers().memsetD32Async(0, word, content, 1, 0);
+    on.streams().streamSynchronize(0, 0);
   }
 }

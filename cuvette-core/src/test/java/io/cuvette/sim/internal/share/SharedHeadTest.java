@@ -45,10 +45,25 @@ class SharedHeadTest {
     }
     head.write(mapped, SharedFile.Kind.ALLOCATION, 42);
     assertThatExceptionOfType(SimRefusal.class).isThrownBy(() -> read(mapped, fileBytes));
-    for (long bytes : new long[] {0, BYTES + 1, Long.MAX_VALUE - kind.headBytes}) {
-      SharedHead.of(head.place(), bytes).write(mapped, kind, 42);
-      assertThatExceptionOfType(SimRefusal.class)
-          .isThrownBy(() -> read(mapped, kind.headBytes + bytes));
+  }
+
+  /** Memory has some bytes, and not more than a device; the others may have any number. */
+  @ParameterizedTest
+  @EnumSource
+  void sizeThatNoMemoryHas_isRefused(SharedFile.Kind kind) {
+    SharedPlace place = new SharedPlace(UUID.randomUUID(), 1, 7);
+    MemorySegment mapped = Arena.ofAuto().allocate(kind.headBytes, 8);
+    boolean isMemory = kind == SharedFile.Kind.MEMORY || kind == SharedFile.Kind.ALLOCATION;
+    for (long bytes : new long[] {0, 1, BYTES, BYTES + 1, Long.MAX_VALUE - kind.headBytes}) {
+      SharedHead head = SharedHead.of(place, bytes);
+      head.write(mapped, kind, 42);
+      long fileBytes = kind.headBytes + bytes;
+      if (isMemory && (bytes == 0 || bytes > BYTES)) {
+        assertThatExceptionOfType(SimRefusal.class)
+            .isThrownBy(() -> SharedHead.read(mapped, kind, fileBytes, BYTES));
+      } else {
+        assertThat(SharedHead.read(mapped, kind, fileBytes, BYTES)).isEqualTo(head);
+      }
     }
   }
 }
