@@ -76,6 +76,33 @@ class LibrarySearchTest {
         .contains(own);
   }
 
+  /** They are shown where a library is missing. */
+  @Test
+  void onlyFoldersThatAreMeant_areSearched() throws IOException {
+    Path configuration = file("ld.so.conf");
+    Files.writeString(
+        configuration,
+        "hwcap 0 nosegneg\n\nrelative/folder\n"
+            + folder.resolve("meant")
+            + "\n#"
+            + folder.resolve("comment")
+            + "\ninclude\ninclude none/*.conf\n");
+    file("env/lib/python3.9/site-packages/nvidia/__init__.py");
+    file("env/lib/python3.9/site-packages/nvidia/headers/include/a.h");
+    file("env/lib/python3.9/site-packages/nvidia/text/lib");
+    file("env/lib/python2.7/site-packages/nvidia/old/lib/libcuvettetest.so");
+    Path wheel = file("env/lib/python3.9/dist-packages/nvidia/test/lib/libcuvettetest.so");
+    Map<String, String> environment =
+        Map.of("CONDA_PREFIX", folder.resolve("env").toString(), "CUDA_HOME", "", "HOME", " ");
+    LibrarySearch search = new LibrarySearch(environment, configuration, "Linux");
+    assertThat(search.folders()).allMatch(Path::isAbsolute);
+    assertThat(search.folders().stream().filter(each -> each.startsWith(folder)))
+        .containsExactly(folder.resolve("meant"), wheel.getParent());
+    assertThat(search.folders()).startsWith(folder.resolve("meant"), Path.of("/lib"));
+    assertThat(new LibrarySearch(Map.of(), configuration, "Linux").folders())
+        .startsWith(folder.resolve("meant"), Path.of("/lib"));
+  }
+
   @Test
   void missingLibrary_isEmpty() {
     assertThat(new LibrarySearch(Map.of(), folder.resolve("none"), "Linux").find(LIBRARY))
@@ -89,6 +116,27 @@ class LibrarySearchTest {
         .startsWith("test is missing: no file libcuvettetest.so* in /")
         .contains("/usr/local/cuda/lib64")
         .endsWith("; install nothing");
+  }
+
+  @Test
+  void eachListOfFolders_isSplitAsOnItsSystem() {
+    Map<String, String> environment =
+        Map.of("PATH", "/a;/b:c; ;/d", "LD_LIBRARY_PATH", "/e:/f;g::/h", "CUDA_PATH", "/i");
+    Path none = folder.resolve("none");
+    assertThat(new LibrarySearch(environment, none, "Windows 11").folders())
+        .startsWith(Path.of("/a"), Path.of("/b:c"), Path.of("/d"), Path.of("/i/lib64"))
+        .endsWith(Path.of("/i/bin"));
+    assertThat(new LibrarySearch(environment, none, "Linux").folders())
+        .startsWith(Path.of("/e"), Path.of("/f;g"), Path.of("/h"), Path.of("/i/lib64"));
+  }
+
+  @Test
+  void library_hasWhatItWasGiven() {
+    OptionalLibrary library = new OptionalLibrary("a", "b", "c", "d");
+    assertThat(library.title()).isEqualTo("a");
+    assertThat(library.file()).isEqualTo("b");
+    assertThat(library.windowsFile()).isEqualTo("c");
+    assertThat(library.install()).isEqualTo("d");
   }
 
   @Test

@@ -69,6 +69,12 @@ class RowsOfACopyTest {
       assertThat(bytes(merged)).as("%s as %s", copy, merged).isEqualTo(bytes(copy));
       assertThat(merged.allRows()).isLessThanOrEqualTo(copy.allRows());
       assertThat(merged.merged()).isEqualTo(merged);
+      if (copy.height() == 1 && copy.depth() == 1) { // what lies behind it is of no copy of one row
+        long width = copy.width();
+        Side target = new Side(copy.target().address(), width, 1);
+        Side source = new Side(copy.source().address(), width, 1);
+        assertThat(merged).isEqualTo(new BoxCopy(target, source, width, 1, 1));
+      }
     }
     Side dense = new Side(0, 4, 3);
     Side wide = new Side(1_000, 8, 3);

@@ -57,8 +57,13 @@ API int nvrtcVersion(int *major, int *minor) {
   *major = (int)get("major", 13); *minor = (int)get("minor", 1);
   return 0;
 }
-API int nvrtcGetNumSupportedArchs(int *count) { *count = (int)get("architectures", 2); return 0; }
+API int nvrtcGetNumSupportedArchs(int *count) {
+  FAIL_IF_SET("nvrtcGetNumSupportedArchs")
+  *count = (int)get("architectures", 2);
+  return 0;
+}
 API int nvrtcGetSupportedArchs(int *out) {
+  FAIL_IF_SET("nvrtcGetSupportedArchs")
   out[0] = 80;
   if (get("architectures", 2) > 1) out[1] = 90;
   return 0;

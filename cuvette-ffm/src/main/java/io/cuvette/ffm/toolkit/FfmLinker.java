@@ -67,12 +67,17 @@ public final class FfmLinker implements LinkerCalls {
   }
 
   private String logOfFailed(long linker) {
+    String log;
     try {
-      String log = getErrorLog(linker);
+      log = getErrorLog(linker);
+    } catch (CompilerException e) {
+      log = e.toString();
+    }
+    try {
       destroy(linker);
       return log;
     } catch (CompilerException e) {
-      return e.toString();
+      return log + e;
     }
   }
 

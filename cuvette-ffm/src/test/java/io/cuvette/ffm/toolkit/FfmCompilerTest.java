@@ -1,10 +1,14 @@
 package io.cuvette.ffm.toolkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CompilerException;
+import io.cuvette.driver.OptionalLibrary;
 import io.cuvette.ffm.CCompiler;
+import io.cuvette.ffm.link.SharedLibraries;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +20,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -189,6 +197,124 @@ class FfmCompilerTest {
     stub.set("PTX", 0);
     assertThat(compiler.getPtx(program)).isEmpty();
     compiler.destroyProgram(program);
+  }
+
+  @Test
+  void codeWithoutAnyByte_isNotAskedFor() {
+    long program = compiler.createProgram("s", "n", Map.of());
+    Map<String, Supplier<byte[]>> codes =
+        Map.of(
+            "PTX", () -> compiler.getPtx(program),
+            "CUBIN", () -> compiler.getCubin(program),
+            "LTOIR", () -> compiler.getLtoIr(program));
+    codes.forEach((name, code) -> {
+      stub.set("nvrtcGet" + name, 5);
+      assertThatThrownBy(code::get).isInstanceOf(CompilerException.class);
+      stub.set(name, 0);
+      assertThat(code.get()).isEmpty();
+    });
+    stub.set("nvrtcGetProgramLog", 5);
+    stub.set("log", 0);
+    assertThat(compiler.getProgramLog(program)).isEmpty();
+    compiler.destroyProgram(program);
+  }
+
+  @Test
+  void eachFunctionThatFails_isNamedWithItsStatus() {
+    long program = compiler.createProgram("s", "n", Map.of());
+    compiler.addNameExpression(program, "f");
+    Map<String, ThrowingCallable> calls =
+        Map.ofEntries(
+            Map.entry("nvrtcGetNumSupportedArchs", compiler::supportedArchitectures),
+            Map.entry("nvrtcGetSupportedArchs", compiler::supportedArchitectures),
+            Map.entry("nvrtcCreateProgram", () -> compiler.createProgram("s", "n", Map.of())),
+            Map.entry("nvrtcAddNameExpression", () -> compiler.addNameExpression(program, "f")),
+            Map.entry("nvrtcCompileProgram", () -> compiler.compileProgram(program, List.of())),
+            Map.entry("nvrtcGetProgramLogSize", () -> compiler.getProgramLog(program)),
+            Map.entry("nvrtcGetProgramLog", () -> compiler.getProgramLog(program)),
+            Map.entry("nvrtcGetPTXSize", () -> compiler.getPtx(program)),
+            Map.entry("nvrtcGetPTX", () -> compiler.getPtx(program)),
+            Map.entry("nvrtcGetCUBINSize", () -> compiler.getCubin(program)),
+            Map.entry("nvrtcGetCUBIN", () -> compiler.getCubin(program)),
+            Map.entry("nvrtcGetLTOIRSize", () -> compiler.getLtoIr(program)),
+            Map.entry("nvrtcGetLTOIR", () -> compiler.getLtoIr(program)),
+            Map.entry("nvrtcGetLoweredName", () -> compiler.getLoweredName(program, "f")),
+            Map.entry("nvrtcDestroyProgram", () -> compiler.destroyProgram(program)));
+    calls.forEach((function, call) -> {
+      if (!function.equals("nvrtcDestroyProgram")) {
+        fails(function, call);
+      }
+    });
+    fails("nvrtcDestroyProgram", calls.get("nvrtcDestroyProgram"));
+  }
+
+  private void fails(String function, ThrowingCallable call) {
+    for (int status : new int[] {11, -3}) {
+      stub.set(function, status);
+      assertThatThrownBy(call)
+          .as(function)
+          .isInstanceOfSatisfying(
+              CompilerException.class, e -> assertThat(e.code()).isEqualTo(status))
+          .hasMessageStartingWith(function)
+          .hasMessageEndingWith(": NVRTC_ERROR_OF_STUB (%d)", status);
+      if (function.equals("nvrtcDestroyProgram")) {
+        return; // the program is gone
+      }
+    }
+    stub.set(function, 0);
+    assertThatCode(call).as(function).doesNotThrowAnyException();
+  }
+
+  /** A loader that knows a library by its name alone finds what lies beside it as well. */
+  @Test
+  @EnabledOnOs(value = OS.LINUX, disabledReason = "names of libraries")
+  void libraryThatIsKnownByItsNameAlone_isLoaded(@TempDir Path folder) throws Exception {
+    String name = "libcuvette-nvrtc-by-name.so.13";
+    Path source = folder.resolve("stub_toolkit.c");
+    try (InputStream text = CCompiler.class.getResourceAsStream("stub_toolkit.c")) {
+      Files.write(source, text.readAllBytes());
+    }
+    Path file =
+        CCompiler.compile(
+            source, folder.resolve("libany.so"), "-shared", "-fPIC", "-Wl,-soname," + name);
+    assertThat(SharedLibraries.find(file.toString())).isPresent();
+    FfmCompiler known =
+        StubToolkit.with(
+            Nvrtc.PROPERTY, name, () -> new FfmCompiler(new OnFirstUse<>(Nvrtc::load)));
+    assertThat(known.version()).isEqualTo(13_010);
+    assertThat(known.library()).isEqualTo(name);
+  }
+
+  @Test
+  void libraryThatIsNowhere_saysWhereItWasLookedFor() {
+    OptionalLibrary none = new OptionalLibrary("test", "libcuvettenone.so", "none_", "nothing");
+    assertThatThrownBy(() -> ToolLibrary.load(none, "cuvette.of.no.library"))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageStartingWith("test is missing: no file libcuvettenone.so* in ")
+        .hasMessageEndingWith("; install nothing");
+  }
+
+  /** A failure is the next one's to try again, and keeps nobody out. */
+  @Test
+  void whatIsMadeOnFirstUse_isMadeOnce_alsoAfterAFailure_byAnyThread() throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    OnFirstUse<Integer> number =
+        new OnFirstUse<>(() -> {
+          if (made.incrementAndGet() < 3) {
+            throw new IllegalStateException("not yet");
+          }
+          return made.get();
+        });
+    try (ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread::new)) {
+      for (int i = 0; i < 2; i++) {
+        Future<Integer> failing = threads.submit(number::get);
+        assertThatThrownBy(() -> failing.get(20, TimeUnit.SECONDS)).hasMessageContaining("not yet");
+      }
+      for (int i = 0; i < 3; i++) {
+        assertThat(threads.submit(number::get).get(20, TimeUnit.SECONDS)).isEqualTo(3);
+      }
+    }
+    assertThat(made).hasValue(3);
   }
 
   /** The compiler asks for it by its name alone, which finds what is loaded. */

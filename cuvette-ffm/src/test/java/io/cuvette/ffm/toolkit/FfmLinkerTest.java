@@ -1,12 +1,17 @@
 package io.cuvette.ffm.toolkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CompilerException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -94,5 +99,64 @@ class FfmLinkerTest {
     assertThatThrownBy(other::linker)
         .isInstanceOf(CompilerException.class)
         .hasMessage("nvJitLinkVersion(): NVJITLINK_ERROR_INTERNAL (6)");
+  }
+
+  @Test
+  void eachFunctionThatFails_isNamedWithItsStatus() {
+    long handle = linker.create(List.of());
+    Map<String, ThrowingCallable> calls = new LinkedHashMap<>();
+    calls.put("nvJitLinkAddData", () -> linker.addData(handle, 1, new byte[3], "in"));
+    calls.put("nvJitLinkComplete", () -> linker.complete(handle));
+    calls.put("nvJitLinkGetLinkedCubinSize", () -> linker.getLinkedCubin(handle));
+    calls.put("nvJitLinkGetLinkedCubin", () -> linker.getLinkedCubin(handle));
+    calls.put("nvJitLinkGetLinkedPtxSize", () -> linker.getLinkedPtx(handle));
+    calls.put("nvJitLinkGetLinkedPtx", () -> linker.getLinkedPtx(handle));
+    calls.put("nvJitLinkGetErrorLogSize", () -> linker.getErrorLog(handle));
+    calls.put("nvJitLinkGetErrorLog", () -> linker.getErrorLog(handle));
+    calls.put("nvJitLinkGetInfoLogSize", () -> linker.getInfoLog(handle));
+    calls.put("nvJitLinkGetInfoLog", () -> linker.getInfoLog(handle));
+    linker.addData(handle, 1, new byte[] {'x'}, "in"); // so that there is something
+    calls.forEach((function, call) -> {
+      stub.set(function, 5);
+      assertThatThrownBy(call)
+          .as(function)
+          .isInstanceOfSatisfying(CompilerException.class, e -> assertThat(e.code()).isEqualTo(5))
+          .hasMessageStartingWith(function)
+          .hasMessageEndingWith(": NVJITLINK_ERROR_NVVM_COMPILE (5)");
+      stub.set(function, 0);
+      assertThatCode(call).as(function).doesNotThrowAnyException();
+    });
+    linker.destroy(handle);
+  }
+
+  @Test
+  void statuses_haveTheNamesOfTheHeader() {
+    assertThat(IntStream.range(0, 19).mapToObj(NvJitLink::statusName))
+        .startsWith("NVJITLINK_SUCCESS", "NVJITLINK_ERROR_UNRECOGNIZED_OPTION")
+        .endsWith("NVJITLINK_ERROR_UNSUPPORTED_ARCH", "NVJITLINK_ERROR_LTO_NOT_ENABLED")
+        .doesNotHaveDuplicates();
+    for (int other : new int[] {-1, 19, 20, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
+      assertThat(NvJitLink.statusName(other)).isEqualTo("an unknown nvJitLinkResult");
+    }
+  }
+
+  /** Whatever else fails about one that was made for its log alone, it goes. */
+  @Test
+  void linkerThatCannotBeCreated_isDestroyed_alsoIfItsLogCannotBeRead() {
+    stub.set("nvJitLinkCreate", 17);
+    for (String log : List.of("nvJitLinkGetErrorLogSize", "nvJitLinkGetErrorLog")) {
+      stub.set(log, 6);
+      assertThatThrownBy(() -> linker.create(List.of()))
+          .hasMessageContaining("UNSUPPORTED_ARCH (17)")
+          .hasMessageContaining(log)
+          .hasMessageContaining("NVJITLINK_ERROR_INTERNAL (6)");
+      assertThat(stub.open()).isZero();
+      stub.set(log, 0);
+    }
+    stub.set("nvJitLinkDestroy", 2);
+    assertThatThrownBy(() -> linker.create(List.of()))
+        .hasMessageContaining("UNSUPPORTED_ARCH (17)")
+        .hasMessageContaining("the errors")
+        .hasMessageContaining("NVJITLINK_ERROR_MISSING_ARCH (2)");
   }
 }
