@@ -7,8 +7,10 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.block.Addresses;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.session.Device;
 import java.lang.foreign.Arena;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -76,5 +78,47 @@ class AddressesTest {
       assertThat(Addresses.poolOf(device, ofPool.address())).isZero();
       refusal = null;
     }
+  }
+
+  /** Nobody knows then who may read it. */
+  @Test
+  void memoryOfAPoolThatTheDriverDoesNotName_isDeniedToAll() {
+    try (Cuda two = two();
+        DeviceMemoryResource resource =
+            new DeviceMemoryResource(two.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      CudaStream home = two.device(0).createStream();
+      List<Buffer> buffers =
+          List.of(MemoryResource.async().allocate(BYTES, home), resource.allocate(BYTES, home));
+      for (Buffer each : buffers) {
+        Block block = ((BufferBase) each).block();
+        assertThat(block.deniesAccess(two.device(0).core())).as("its own").isFalse();
+        assertThat(block.deniesAccess(two.device(1).core())).as("no other was let in").isTrue();
+      }
+      resource.attributes(); // nothing is asked of the buffer
+      Block ofDefaultPool = ((BufferBase) buffers.getFirst()).block();
+      Block ofResource = ((BufferBase) buffers.getLast()).block();
+      for (CudaStatus status : new CudaStatus[] {CudaStatus.INVALID_VALUE, CudaStatus.UNKNOWN}) {
+        refusal = status;
+        for (CudaDevice device : two.devices()) {
+          assertThat(ofDefaultPool.deniesAccess(device.core())).as("%s", device).isTrue();
+          assertThat(ofResource.deniesAccess(device.core())).isEqualTo(device.id() == 1);
+        }
+        refusal = null;
+      }
+    }
+  }
+
+  private Cuda two() {
+    return Cuda.open(
+        CudaOptions.simulated()
+            .withDevice("sim:devices=2")
+            .withDecorator(driver ->
+                DriverProxy.of((method, arguments) -> {
+                  CudaStatus now = refusal;
+                  if (now != null && method.getName().equals("pointerGetAttribute")) {
+                    throw new CudaException(now, "cuPointerGetAttribute", "the test's");
+                  }
+                  return DriverProxy.forward(driver, method, arguments);
+                })));
   }
 }

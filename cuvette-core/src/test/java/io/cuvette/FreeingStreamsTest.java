@@ -63,4 +63,26 @@ class FreeingStreamsTest extends OrderingFixture {
       assertThat(frees.areDone(session)).isTrue();
     }
   }
+
+  /** A pool asks for its own session, and one that stands for several for none. */
+  @Test
+  @SuppressWarnings("try") // its end is what is tested
+  void memoryOfAPool_isFreed_whereAnotherCudaThatFreedItIsClosed() {
+    try (Cuda second = Cuda.open(CudaOptions.simulated());
+        DeviceMemoryResource resource =
+            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      FreeingStreams freeing = resource.pool().memory().freeing();
+      freeing.add(second.device(0).createStream().state);
+      freeing.add(second.device(0).nullStream().state);
+      freeing.add(second.device(0).legacyStream().state);
+      freeing.add(second.device(0).perThreadStream().state);
+      second.close();
+      assertThat(resource.pool().memory().freesAreDone()).isTrue();
+      busy.begin(home);
+      freeing.add(home.state);
+      assertThat(resource.pool().memory().freesAreDone()).isFalse();
+      busy.finish(home);
+      assertThat(resource.pool().memory().freesAreDone()).isTrue();
+    }
+  }
 }

@@ -244,4 +244,31 @@ class CapturedKindsTest {
     assertThat(driver.liveAllocations()).isZero();
     driver.close();
   }
+
+  /** The graph may use it as often as it runs, whenever its buffer was closed. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatACaptureTook_staysAsLongAsItsGraph(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      for (boolean closedWithin : new boolean[] {true, false}) {
+        List<Buffer> taken = new ArrayList<>();
+        CudaGraph graph =
+            stream.capture(() -> {
+              taken.add(pool.allocate(BYTES, stream));
+              if (closedWithin) {
+                taken.getFirst().close();
+              }
+            });
+        taken.getFirst().close();
+        for (int i = 0; i < 3; i++) {
+          cuda.device(0).synchronize();
+          assertThat(pool.liveBytes()).as("closed within: %s", closedWithin).isEqualTo(BYTES);
+          try (Buffer next = pool.allocate(BYTES, stream)) {
+            assertThat(next.address()).isNotEqualTo(taken.getFirst().address());
+          }
+        }
+        graph.close();
+        await(() -> cuda.leaksFound() == 0 && pool.liveBytes() == 0);
+      }
+    }
+  }
 }

@@ -1,0 +1,170 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import java.lang.foreign.Arena;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What the driver is asked once, however often users ask, and once more where it refused. */
+@Timeout(60)
+class ExportedOnceTest {
+  private static final int BYTES = 4096;
+
+  private final Map<String, AtomicInteger> calls = new ConcurrentHashMap<>();
+
+  /** What the calls of a name fail with. */
+  private final Map<String, CudaStatus> refusals = new ConcurrentHashMap<>();
+
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(driver ->
+                  DriverProxy.of((method, arguments) -> {
+                    String name = method.getName();
+                    int count = counted(name).incrementAndGet();
+                    CudaStatus refusal = refusals.get(name);
+                    if (refusal != null) {
+                      throw new CudaException(refusal, name, "the test's");
+                    }
+                    return name.equals("memPoolExportPointer") || name.equals("ipcGetEventHandle")
+                        ? handle(count)
+                        : DriverProxy.forward(driver, method, arguments);
+                  })));
+  private final CudaStream stream = cuda.device(0).createStream();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private AtomicInteger counted(String name) {
+    return calls.computeIfAbsent(name, _ -> new AtomicInteger());
+  }
+
+  private static byte[] handle(int number) {
+    byte[] handle = new byte[64];
+    handle[0] = (byte) number;
+    return handle;
+  }
+
+  @Test
+  void bufferOfASharedPool_hasOneHandle_withAllItsParts() {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      DeviceBuffer alone = resource.allocate(BYTES, stream);
+      assertThatThrownBy(alone::descriptor).isInstanceOf(IllegalStateException.class);
+      resource.pool().memory().shareAs(BufferDescriptor.Kind.DEVICE_POOL);
+      DeviceBuffer first = resource.allocate(BYTES, stream);
+      DeviceBuffer second = resource.allocate(BYTES, stream);
+      refusals.put("memPoolExportPointer", CudaStatus.NOT_PERMITTED);
+      assertThatThrownBy(first::descriptor).isInstanceOf(CudaException.class);
+      refusals.clear();
+      counted("memPoolExportPointer").set(0);
+      BufferDescriptor descriptor = first.descriptor();
+      assertThat(first.descriptor()).isEqualTo(descriptor);
+      assertThat(((DeviceBuffer) first.slice(64, 8)).descriptor().offset()).isEqualTo(64);
+      assertThat(first.descriptor()).isEqualTo(descriptor);
+      assertThat(counted("memPoolExportPointer")).hasValue(1);
+      assertThat(second.descriptor()).isNotEqualTo(descriptor);
+      assertThat(second.descriptor()).isEqualTo(second.descriptor());
+      assertThat(counted("memPoolExportPointer")).hasValue(2);
+    }
+  }
+
+  @Test
+  void event_hasOneHandle() {
+    EventOptions shared = new EventOptions(false, false, true);
+    try (CudaEvent first = cuda.device(0).createEvent(shared);
+        CudaEvent second = cuda.device(0).createEvent(shared)) {
+      refusals.put("ipcGetEventHandle", CudaStatus.NOT_PERMITTED);
+      assertThatThrownBy(first::descriptor).isInstanceOf(CudaException.class);
+      refusals.clear();
+      counted("ipcGetEventHandle").set(0);
+      EventDescriptor descriptor = first.descriptor();
+      assertThat(first.descriptor()).isEqualTo(descriptor);
+      assertThat(counted("ipcGetEventHandle")).hasValue(1);
+      assertThat(second.descriptor()).isNotEqualTo(descriptor);
+      assertThat(counted("ipcGetEventHandle")).hasValue(2);
+    }
+  }
+
+  /** Until then the driver has it page-locked, and nobody may free it. */
+  @Test
+  void registeredMemory_isHeld_untilItMayBeUnregistered() {
+    for (CudaStatus status : CudaStatus.values()) {
+      if (status.losesContext()) {
+        continue;
+      }
+      Arena arena = Arena.ofShared();
+      PinnedBuffer registered = cuda.registerHost(arena.allocate(BYTES));
+      refusals.put("memHostUnregister", status);
+      assertThatThrownBy(registered::close).as("%s", status).isInstanceOf(CudaException.class);
+      refusals.clear();
+      if (status == CudaStatus.HOST_MEMORY_NOT_REGISTERED) {
+        arena.close(); // others did it
+      } else {
+        assertThatThrownBy(arena::close).as("%s", status).isInstanceOf(IllegalStateException.class);
+        counted("memHostUnregister").set(0);
+        MemoryResource.direct().allocate(BYTES, stream).close(); // what failed is tried again
+        assertThat(counted("memHostUnregister")).as("%s", status).hasValue(1);
+        arena.close();
+      }
+    }
+  }
+
+  /** A graph that has it may record it whenever it runs. */
+  @Test
+  void eventThatOnlyAGraphRecords_isRecorded_andMeasures() {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        CudaEvent start = cuda.device(0).createEvent(new EventOptions(false, true, false));
+        CudaEvent end = cuda.device(0).createEvent(new EventOptions(false, true, false))) {
+      assertThat(end.isRecorded()).isFalse();
+      start.record(stream);
+      assertThatThrownBy(() -> CudaEvent.elapsedMillis(start, end))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("was not recorded");
+      GraphNode _ = definition.root().record(end);
+      assertThat(end.isRecorded()).isTrue();
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(end.isDone()).isTrue();
+        assertThat(CudaEvent.elapsedMillis(start, end)).isNotNegative();
+      }
+    }
+  }
+
+  /** The others' stays for their next allocation. */
+  @Test
+  void waitForOneStream_givesBackWhatIsIdleOfThatAlone() {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      CudaStream other = cuda.device(0).createStream();
+      CudaStream third = cuda.device(0).createStream();
+      for (CudaStream waits : new CudaStream[] {stream, other, third}) {
+        for (CudaStream each : new CudaStream[] {stream, other, third}) {
+          resource.allocate(BYTES, each).close();
+        }
+        counted("memFreeAsync").set(0);
+        waits.synchronize();
+        assertThat(counted("memFreeAsync")).as("%s", waits).hasValue(1);
+        counted("memAllocFromPoolAsync").set(0);
+        for (CudaStream each : new CudaStream[] {stream, other, third}) {
+          resource.allocate(BYTES, each).close();
+        }
+        assertThat(counted("memAllocFromPoolAsync")).as("%s", waits).hasValue(1);
+        cuda.device(0).synchronize();
+        assertThat(counted("memFreeAsync")).as("of all").hasValue(4);
+      }
+    }
+  }
+}
