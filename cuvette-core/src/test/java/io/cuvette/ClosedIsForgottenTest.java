@@ -10,9 +10,12 @@ import io.cuvette.internal.interop.DriverHandle;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.interop.Workspace;
 import io.cuvette.internal.stream.DriverStream;
+import java.lang.foreign.Arena;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -21,6 +24,55 @@ import org.junit.jupiter.api.Timeout;
 /** A Cuda that lives long keeps nothing of what was closed. */
 @Timeout(60)
 class ClosedIsForgottenTest {
+
+  /** What the library has of a buffer, which is closed. */
+  private static WeakReference<Object> closed(Buffer buffer) {
+    Object block = ((BufferBase) buffer).block();
+    buffer.close();
+    return new WeakReference<>(block);
+  }
+
+  private static WeakReference<Object> closed(DeviceMemoryResource resource) {
+    Object pool = resource.pool();
+    resource.allocate(64).close();
+    resource.close();
+    return new WeakReference<>(pool);
+  }
+
+  /** Each kind that the library does not cache. */
+  private static Map<String, WeakReference<Object>> closedMemory(Cuda cuda) {
+    CudaDevice device = cuda.device(0);
+    CudaStream stream = device.createStream();
+    Buffer plain = MemoryResource.direct().allocate(64, stream);
+    Map<String, WeakReference<Object>> all = new LinkedHashMap<>();
+    all.put("wrapped", closed(device.wrap(plain.address(), 64, plain)));
+    all.put("adopted", closed(device.adopt(plain.address(), 64, () -> {})));
+    all.put("plain", closed(plain));
+    all.put("none", closed(MemoryResource.direct().allocate(0, stream)));
+    all.put("managed", closed(cuda.allocateManaged(64)));
+    all.put("pinned", closed(cuda.directPinned().allocate(64)));
+    all.put("registered", closed(cuda.registerHost(Arena.ofAuto().allocate(64))));
+    all.put("growable", closed(device.growable(1 << 20)));
+    var defaults = DeviceMemoryResourceOptions.DEFAULTS;
+    all.put("a pool of the driver", closed(new DeviceMemoryResource(device, defaults)));
+    all.put("large", closed(MemoryResource.async().allocate(100L << 20, stream)));
+    stream.synchronize();
+    device.synchronize();
+    stream.close();
+    return all;
+  }
+
+  @Test
+  void closedMemoryOfEachKind_isNotKeptByItsCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Map<String, WeakReference<Object>> all = closedMemory(cuda);
+      for (int i = 0; i < 5; i++) {
+        System.gc();
+        all.values().removeIf(each -> each.refersTo(null));
+      }
+      assertThat(all.keySet()).isEmpty();
+    }
+  }
 
   /** What its end lets go of. */
   private static WeakReference<Object> closedGraph(CudaDevice device) {

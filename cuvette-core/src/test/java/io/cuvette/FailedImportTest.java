@@ -132,4 +132,32 @@ class FailedImportTest extends OverFakeSharing {
         .hasMessageContaining("memFreeAsync");
     assertThat(driver.mappings()).isZero();
   }
+
+  /** What the driver says of itself is not said of the descriptor. */
+  @Test
+  void importOfAPoolThatFails_isExplainedByItsStatus() {
+    for (CudaStatus status : CudaStatus.values()) {
+      if (status == CudaStatus.SUCCESS || status.losesContext()) {
+        continue;
+      }
+      driver.failing.put("memPoolImportFromShareableHandle", status);
+      String expected =
+          switch (status) {
+            case OPERATING_SYSTEM, OUT_OF_MEMORY -> "made to fail";
+            case ALREADY_MAPPED -> "that this process has imported, or made, and not given back";
+            case INVALID_DEVICE -> "whose device this process does not see";
+            default -> "gives no memory pool; it must come from the allocationHandle()";
+          };
+      boolean isOfHandle = !expected.equals("made to fail");
+      assertThatThrownBy(this::mapped)
+          .as("%s", status)
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(status))
+          .hasMessageContaining(expected)
+          .satisfies(e -> assertThat(e.getMessage().contains("pool")).isEqualTo(isOfHandle));
+      assertThat(driver.failing).isEmpty();
+      assertThat(driver.poolsOpen).hasValue(0);
+    }
+    mapped().close();
+  }
 }

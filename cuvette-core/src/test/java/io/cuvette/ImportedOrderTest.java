@@ -76,6 +76,22 @@ class ImportedOrderTest extends OverFakeSharing {
     }
   }
 
+  /** Nobody may come by again. */
+  @Test
+  void waitForTheDevice_isTheEndOfWhatWaitedForItsStreams_andOfItsPool() {
+    DeviceMemoryResource resource = mapped();
+    DeviceBuffer buffer = imported(resource, one);
+    CountDownLatch gate = gate(two);
+    buffer.recordUse(two);
+    buffer.close();
+    resource.close();
+    assertThat(driver.poolsOpen).hasValue(1);
+    gate.countDown();
+    device.synchronize();
+    assertThat(driver.frees).hasValue(1);
+    assertThat(driver.poolsOpen).hasValue(0);
+  }
+
   @Test
   void plainMemory_isClosedWhenTheWorkOfAllItsUsersIsDone() {
     BufferDescriptor plain = descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64);

@@ -12,9 +12,11 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.DeferredFrees;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongConsumer;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -92,5 +94,59 @@ class PlainBlockTest {
     assertThatThrownBy(makes::run).isInstanceOf(OutOfMemoryError.class);
     assertThat(freed).containsExactly(address);
     freed.clear();
+  }
+
+  /** Somebody closes it as the collector's thread comes by. */
+  @Test
+  void memoryThatHasEnded_isNotTakenBackOnceMore() {
+    CudaDevice device = cuda.device(0);
+    Buffer base = buffer(cuda);
+    PinnedMemoryPool pinned = cuda.defaultPinnedMemoryPool();
+    MemoryPool pool = cuda.defaultMemoryPool();
+    List<Supplier<Buffer>> kinds =
+        List.of(
+            () -> buffer(cuda),
+            () -> cuda.allocate(BYTES),
+            () -> cuda.allocatePinned(BYTES),
+            () -> cuda.directPinned().allocate(BYTES),
+            () -> cuda.allocateManaged(BYTES),
+            () -> MemoryResource.async().allocate(BYTES, device.nullStream()),
+            () -> device.adopt(base.address(), BYTES, () -> freed.add(0L)),
+            () -> cuda.registerHost(Arena.ofAuto().allocate(BYTES)));
+    for (Supplier<Buffer> kind : kinds) {
+      for (boolean isClosed : new boolean[] {true, false}) {
+        Buffer buffer = kind.get();
+        Block block = ((BufferBase) buffer).block();
+        if (isClosed) {
+          buffer.close();
+        }
+        assertThat(block.reclaim()).as("%s", buffer).isEqualTo(!isClosed);
+        assertThat(block.reclaim()).as("%s", buffer).isFalse();
+        assertThat(buffer.isClosed()).isTrue();
+        try (Buffer one = kind.get();
+            Buffer other = kind.get()) {
+          assertThat(one).isNotSameAs(other);
+        }
+      }
+    }
+    assertThat(freed).as("both, and four to look at").hasSize(6);
+    assertThat(pinned.usedBytes() + pool.usedBytes()).isZero();
+    pool.assertConsistent();
+    base.close();
+  }
+
+  /** It is there before the buffer, and after it. */
+  @Test
+  void segmentOfRegisteredMemory_isTheProgramsOwn() {
+    MemorySegment memory = Arena.ofAuto().allocate(BYTES);
+    PinnedBuffer buffer = cuda.registerHost(memory);
+    MemorySegment seen = buffer.segment();
+    MemorySegment part = buffer.slice(64, 8).segment();
+    assertThat(seen).isEqualTo(memory);
+    assertThat(List.of(seen.scope(), part.scope())).containsOnly(memory.scope());
+    assertThat(part.address()).isEqualTo(memory.address() + 64);
+    buffer.close();
+    seen.fill((byte) 7);
+    assertThat(memory.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 7);
   }
 }
