@@ -266,6 +266,26 @@ class SocketMessagesTest {
     assertThat(receive(10).bytes()).containsExactly(2);
   }
 
+  /** Only the end of a connection is no error. */
+  @Test
+  void messagesOfWhatIsNoConnection_areFailures() {
+    int file = calls.memoryFile("no socket", 1);
+    String reason = "Socket operation on non-socket (errno 88)";
+    assertThatThrownBy(() -> calls.receive(file, 1, LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessage("recvmsg(socket=%d, maxBytes=1): %s".formatted(file, reason));
+    assertThatThrownBy(() -> calls.send(file, bytes(1), NONE, LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("socket=" + file)
+        .hasMessageEndingWith(reason);
+    calls.close(file);
+    int alone = Libc.SOCKET.call(UnixAddress.FAMILY, UnixSockets.STREAM, 0);
+    assertThatThrownBy(() -> calls.receive(alone, 1, LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("errno");
+    calls.close(alone);
+  }
+
   @Test
   void moreDescriptorsThanFit_areAllClosed() throws Exception {
     OpenDescriptors.assertKept(() -> {

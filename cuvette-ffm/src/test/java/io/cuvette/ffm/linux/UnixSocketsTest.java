@@ -24,6 +24,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
@@ -205,6 +206,42 @@ class UnixSocketsTest {
       assertThat(calls.peerUser(pair.client())).isEqualTo(calls.user());
       assertThat(calls.peerUser(pair.server())).isEqualTo(calls.user());
     }
+  }
+
+  /** The system changes the user of one thread where the C library is passed by. */
+  private static void becomeUser(int user) {
+    long number = System.getProperty("os.arch", "").equals("aarch64") ? 147 : 117; // setresuid
+    int result = Libc.SYSCALL.call(number, -1, user, -1, 0L, 0L);
+    assumeTrue(result == 0, "only root becomes another user");
+  }
+
+  @Test
+  void peer_isTheUserThatListened_orThatConnected() throws Exception {
+    assumeTrue(calls.user() == 0, "only root becomes another user");
+    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
+    String[] paths = {folder.resolve("a").toString(), folder.resolve("b").toString()};
+    FutureTask<int[]> theirs =
+        new FutureTask<>(() -> {
+          int open = calls.listen(paths[1]);
+          becomeUser(4711);
+          int listener = calls.listen(paths[0]);
+          assertThat(calls.user()).isEqualTo(4711);
+          becomeUser(0);
+          Files.setPosixFilePermissions(
+              Path.of(paths[1]), PosixFilePermissions.fromString("rwxrwxrwx"));
+          becomeUser(4712);
+          int client = calls.connect(paths[1], SocketPair.LONG);
+          becomeUser(0);
+          return new int[] {listener, calls.accept(open, SocketPair.LONG), client, open};
+        });
+    Thread.ofPlatform().start(theirs);
+    int[] descriptors = theirs.get();
+    int client = calls.connect(paths[0], SocketPair.LONG);
+    assertThat(calls.peerUser(client)).isEqualTo(4711);
+    assertThat(calls.peerUser(descriptors[1])).isEqualTo(4712);
+    assertThat(calls.peerUser(descriptors[2])).isZero();
+    calls.close(client);
+    Arrays.stream(descriptors).forEach(calls::close);
   }
 
   @Test

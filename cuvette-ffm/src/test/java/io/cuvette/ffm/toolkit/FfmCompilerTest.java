@@ -20,6 +20,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
@@ -294,6 +295,12 @@ class FfmCompilerTest {
         .hasMessageEndingWith("; install nothing");
   }
 
+  private static <T> Future<T> start(Callable<T> call) {
+    FutureTask<T> task = new FutureTask<>(call);
+    Thread.ofPlatform().daemon().start(task);
+    return task;
+  }
+
   /** A failure is the next one's to try again, and keeps nobody out. */
   @Test
   void whatIsMadeOnFirstUse_isMadeOnce_alsoAfterAFailure_byAnyThread() throws Exception {
@@ -305,14 +312,12 @@ class FfmCompilerTest {
           }
           return made.get();
         });
-    try (ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread::new)) {
-      for (int i = 0; i < 2; i++) {
-        Future<Integer> failing = threads.submit(number::get);
-        assertThatThrownBy(() -> failing.get(20, TimeUnit.SECONDS)).hasMessageContaining("not yet");
-      }
-      for (int i = 0; i < 3; i++) {
-        assertThat(threads.submit(number::get).get(20, TimeUnit.SECONDS)).isEqualTo(3);
-      }
+    for (int i = 0; i < 2; i++) {
+      Future<Integer> failing = start(number::get);
+      assertThatThrownBy(() -> failing.get(5, TimeUnit.SECONDS)).hasMessageContaining("not yet");
+    }
+    for (int i = 0; i < 3; i++) {
+      assertThat(start(number::get).get(5, TimeUnit.SECONDS)).isEqualTo(3);
     }
     assertThat(made).hasValue(3);
   }
