@@ -209,8 +209,8 @@ public final class SimOrderedCalls implements OrderedCalls {
       PoolFree free = new PoolFree(stream, use.place());
       Runnable work =
           () -> {
-            end(block);
             use.end();
+            end(block);
             use.pool.freed(free);
           };
       free.queued(queue(SimOp.work(stream, work, 0, now())));

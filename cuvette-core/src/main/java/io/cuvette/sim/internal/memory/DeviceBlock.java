@@ -39,6 +39,7 @@ public final class DeviceBlock extends SimBlock {
       pages = null;
     }
     shared = bytes;
+    memory.shared.add(this);
   }
 
   /** The bytes that other processes can map; null if they cannot. */
@@ -51,6 +52,7 @@ public final class DeviceBlock extends SimBlock {
     if (shared != null) {
       shared.close();
       shared = null;
+      memory.shared.remove(this);
     }
   }
 

@@ -7,6 +7,9 @@ import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.queue.SimDevice;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -39,14 +42,11 @@ public final class DeviceMemory {
 
   private long sharedPages;
   private final SlotClass[] classes = new SlotClass[CLASSES];
+
+  /** Blocks with bytes of files, those without an address too. */
+  final Set<DeviceBlock> shared = new HashSet<>();
+
   private long usedBytes;
-
-  // Of blocks in pools, which are part of what the pools reserved.
-  private long pooledBytes;
-
-  /** Of memory without an address. */
-  private long physicalBytes;
-
   private int liveBlocks;
 
   public DeviceMemory(SimDevice device, SimulatedOptions options) {
@@ -113,7 +113,7 @@ public final class DeviceMemory {
       throw outOfMemory(bytes);
     }
     DeviceBlock block = place(bytes, id);
-    pooledBytes += rounded(bytes);
+    usedBytes += rounded(bytes);
     return block;
   }
 
@@ -137,7 +137,7 @@ public final class DeviceMemory {
   /** Memory of a graph is one more allocation of the program, or no more. */
   public void countOfGraph(DeviceBlock block, boolean isAllocated) {
     liveBlocks += isAllocated ? 1 : -1;
-    pooledBytes += isAllocated ? rounded(block.byteSize) : -rounded(block.byteSize);
+    usedBytes += isAllocated ? rounded(block.byteSize) : -rounded(block.byteSize);
   }
 
   /** Ends a place for memory of a graph. */
@@ -152,13 +152,13 @@ public final class DeviceMemory {
       throw outOfMemory(bytes);
     }
     pages.take(bytes);
-    physicalBytes += bytes;
+    usedBytes += bytes;
   }
 
   /** Gives such pages back. */
   void givePages(long bytes) {
     pages.take(-bytes);
-    physicalBytes -= bytes;
+    usedBytes -= bytes;
   }
 
   private SimRefusal outOfMemory(long bytes) {
@@ -198,11 +198,9 @@ public final class DeviceMemory {
       if (block.isImported()) {
         return;
       }
+      usedBytes -= rounded(block.byteSize);
       if (block.use() == null) {
-        usedBytes -= rounded(block.byteSize);
         pages.take(-pagesOf(block));
-      } else {
-        pooledBytes -= rounded(block.byteSize);
       }
     }
   }
@@ -247,7 +245,7 @@ public final class DeviceMemory {
 
   /** Bytes of blocks, those in pools too, and of memory without an address. */
   public long usedBytes() {
-    return usedBytes + pooledBytes + physicalBytes;
+    return usedBytes;
   }
 
   public long freeBytes() {
@@ -259,7 +257,7 @@ public final class DeviceMemory {
   }
 
   public void close() {
-    forEach(block -> ((DeviceBlock) block).release());
+    List.copyOf(shared).forEach(DeviceBlock::release);
   }
 
   public void forEach(Consumer<SimBlock> action) {
