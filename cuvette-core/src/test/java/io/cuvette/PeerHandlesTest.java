@@ -418,11 +418,15 @@ class PeerHandlesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(longs = {0, 255, (1L << 21) + 1})
+  @ValueSource(longs = {0, 255, 256, 1L << 21, (1L << 21) + 1})
   void driverWithOtherSizesOfPlainMemory_isNotSecondGuessed(long size) {
     plainBytes = size;
     byte[] plain = plain(-1, 4096);
-    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+    if (size >= 256 && size <= 1L << 21) {
+      assertThatThrownBy(() -> handles.checkedPlain(device, plain)).hasMessageContaining("offset");
+    } else {
+      assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+    }
   }
 
   /** Such as one whose handles have the slot elsewhere, or more than that. */
