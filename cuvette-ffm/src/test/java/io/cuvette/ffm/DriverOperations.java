@@ -31,6 +31,9 @@ final class DriverOperations {
   private static final LaunchShape SHAPE =
       new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
 
+  private static final LaunchShape CLUSTERS =
+      new LaunchShape(2, 2, 1, 1, 1, 1, 2, 2, 1, 0, true, false);
+
   private final Arena arena = Arena.ofAuto();
 
   /** A call of a part of the driver. */
@@ -101,6 +104,7 @@ final class DriverOperations {
   private Stream<GraphNodeParams> nodes() {
     return Stream.of(
         new GraphNodeParams.Kernel(5, SHAPE, launch()),
+        new GraphNodeParams.Kernel(5, CLUSTERS, launch()),
         new GraphNodeParams.Copy(0xab, 0xcd, 8),
         new GraphNodeParams.Fill(0xab, 7, 4, 8),
         new GraphNodeParams.Host(() -> {}),

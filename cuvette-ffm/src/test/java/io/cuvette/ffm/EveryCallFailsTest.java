@@ -65,8 +65,7 @@ class EveryCallFailsTest {
     if (answer == 0 && operation.method().getName().equals("graphNodeGetParams")) {
       return; // a kernel of as many parameters as are asked for
     }
-    library.reset();
-    library.answer(answer, 0);
+    begin(library, answer);
     CudaException failure = operation.run();
     if (failure != null) {
       return; // the answer makes no sense here
@@ -76,8 +75,7 @@ class EveryCallFailsTest {
       called.remove("cuStreamGetCaptureInfo"); // the launch is refused as well, and says why
     }
     for (String function : called) {
-      library.reset();
-      library.answer(answer, 0);
+      begin(library, answer);
       library.makeCurrent(0xeee);
       library.setMode(1);
       library.fail(function, STATUS.code());
@@ -131,6 +129,45 @@ class EveryCallFailsTest {
     }
     called.removeAll(OTHERS);
     return called;
+  }
+
+  /** What is undone may fail too: the failure is the first one, which has the other with it. */
+  @Test
+  void operationWhoseUndoingFails_hasBothFailures() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    Set<String> undone = new LinkedHashSet<>();
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      driver.devices().memGetInfo(1);
+      for (Operation operation : new DriverOperations().all(driver)) {
+        prepare(library, "none");
+        if (operation.run() != null) {
+          continue;
+        }
+        Set<String> usual = called(library);
+        for (String function : usual) {
+          prepare(library, function);
+          CudaException _ = operation.run();
+          Set<String> cleaning = called(library);
+          cleaning.removeAll(usual);
+          for (String other : cleaning) {
+            prepare(library, function);
+            library.failToo(other);
+            CudaException thrown = operation.run();
+            String what = operation + " where " + function + " fails, and then " + other;
+            assertThat(thrown).as(what).hasMessageStartingWith(function + "(");
+            assertThat(thrown.getSuppressed())
+                .as(what)
+                .anySatisfy(e -> assertThat(e).hasMessageStartingWith(other + "("));
+            assertThat(library.current()).as(what).isEqualTo(0xeee);
+            assertThat(library.mode()).as(what).isEqualTo(1);
+            undone.add(other);
+          }
+        }
+      }
+    }
+    assertThat(undone)
+        .contains("cuUserObjectRelease", "cuGraphReleaseUserObject", "cuGraphDestroyNode");
   }
 
   /** What cannot have its context, or the mode in which nothing is forbidden, is not called. */
@@ -198,9 +235,15 @@ class EveryCallFailsTest {
     }
   }
 
-  private static void prepare(StubLibrary library, String function) {
+  /** Whatever was given to nodes before. */
+  private static void begin(StubLibrary library, long answer) {
     library.reset();
-    library.answer(2, 0);
+    library.memory("stub_attributes", 16 * 64).fill((byte) 0);
+    library.answer(answer, 0);
+  }
+
+  private static void prepare(StubLibrary library, String function) {
+    begin(library, 2);
     library.makeCurrent(0xeee);
     library.setMode(1);
     library.fail(function, STATUS.code());

@@ -10,9 +10,14 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -144,6 +149,35 @@ class FfmHostNodesTest extends StubDriverTest {
     assertThat(run()).isEqualTo(1);
     end();
     assertThat(run()).isEqualTo(1);
+  }
+
+  /** What no node got may hold much of a program. */
+  @Test
+  void functionsThatNoNodeGot_areForgotten() {
+    add();
+    Map<String, Consumer<GraphNodeParams>> ways =
+        Map.of(
+            "cuGraphAddHostNode",
+            params -> graphs.graphAddNode(1, 0xabd, new long[0], params),
+            "cuGraphHostNodeSetParams",
+            params -> graphs.graphNodeSetParams(1, 0x100, params),
+            "cuGraphExecHostNodeSetParams",
+            params -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, params));
+    List<WeakReference<byte[]>> all = new ArrayList<>();
+    ways.forEach((function, way) -> {
+      library.fail(function, 2);
+      byte[] captured = new byte[8];
+      all.add(new WeakReference<>(captured));
+      refused(
+          CudaStatus.OUT_OF_MEMORY,
+          () -> way.accept(new GraphNodeParams.Host(() -> captured[0] = 1)));
+    });
+    for (int i = 0; i < 20 && all.stream().anyMatch(each -> each.get() != null); i++) {
+      System.gc();
+    }
+    assertThat(all).allMatch(each -> each.get() == null);
+    assertThat(run()).isEqualTo(1);
+    end();
   }
 
   @Test

@@ -143,6 +143,21 @@ class GraphNodesTest extends StubDriverTest {
     assertThat(attributes()).containsExactly("Attribute 4, 2 3 1", "Attribute 2, 1 0 0", "Params");
   }
 
+  @Test
+  void attributesThatCannotBeSetBack_areAFailureBesideTheFirst() {
+    graphs.graphAddNode(1, 0xabc, new long[0], kernel(SHAPE));
+    library.fail("cuGraphKernelNodeSetAttribute@11000(100, 4, 1 1 1", 1);
+    library.failToo("cuGraphKernelNodeSetParams");
+    assertThatThrownBy(() -> graphs.graphNodeSetParams(1, NODE, kernel(CLUSTERS)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageStartingWith("cuGraphKernelNodeSetParams(")
+        .satisfies(e ->
+            assertThat(e.getSuppressed())
+                .singleElement()
+                .satisfies(other ->
+                    assertThat(other).hasMessageStartingWith("cuGraphKernelNodeSetAttribute(")));
+  }
+
   /** As a program in C may have made it. */
   @Test
   void memoryThatIsNotOfADevice_isOfNoKindThatIsKnown() {

@@ -194,6 +194,13 @@ final class StubLibrary {
     }
   }
 
+  /** From now on another function fails as well. */
+  void failToo(String function) {
+    try (Arena arena = Arena.ofConfined()) {
+      callVoid("stub_fail_too", arena.allocateFrom(function));
+    }
+  }
+
   /** From now on calls of a function stay in it, until another one is named, or "" for none. */
   void hold(String function) {
     try (Arena arena = Arena.ofConfined()) {

@@ -81,7 +81,7 @@ typedef void (*CUhostFn)(void *);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char calls[1 << 18];
 static size_t calls_length;
-static char failing[64];
+static char failing[64], failing_too[64];
 static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static char held[64];
 static int failing_status;
@@ -97,15 +97,18 @@ static char not_relaxed[1 << 14];
 
 void stub_reset(void) {
   calls_length = 0;
-  calls[0] = failing[0] = not_relaxed[0] = 0;
+  calls[0] = failing[0] = failing_too[0] = not_relaxed[0] = 0;
   answers[0] = answers[1] = 0;
 }
 const char *stub_calls(void) { return calls; }
 /* Calls of the function fail; with an @ in it, those that are noted with such a start. */
 void stub_fail(const char *name, int status) {
   snprintf(failing, sizeof failing, strchr(name, '@') ? "%s" : "%s@", name);
+  failing_too[0] = 0;
   failing_status = status;
 }
+/* Calls of another function fail as well. */
+void stub_fail_too(const char *name) { snprintf(failing_too, sizeof failing_too, "%s@", name); }
 /* Calls of the function stay in it, until another name or none is given. */
 void stub_hold(const char *name) {
   pthread_mutex_lock(&lock);
@@ -150,7 +153,8 @@ static int note(const char *format, ...) {
 #ifdef TOOLKIT_STUB
   return STUB_STATUS;
 #else
-  return failing[0] && strncmp(line, failing, strlen(failing)) == 0 ? failing_status : 0;
+  int too = failing_too[0] && strncmp(line, failing_too, strlen(failing_too)) == 0;
+  return too || (failing[0] && strncmp(line, failing, strlen(failing)) == 0) ? failing_status : 0;
 #endif
 }
 

@@ -153,14 +153,11 @@ final class FfmGraphNodes extends Part {
     }
     LaunchShape shape = params.shape();
     if (shape.hasClusters() || shape.cooperative()) {
-      boolean complete = false;
       try {
         kernels.setAttributes(to.device, node, shape);
-        complete = true;
-      } finally {
-        if (!complete) {
-          DESTROY_NODE.free(node, 0, entry.enterToFree());
-        }
+      } catch (RuntimeException | Error e) {
+        undo(() -> DESTROY_NODE.free(node, 0, entry.enterToFree()), e);
+        throw e;
       }
     }
     return node;
@@ -296,18 +293,18 @@ final class FfmGraphNodes extends Part {
     LaunchShape shape = params.shape();
     LaunchShape before = kernels.shape(node);
     boolean changes = KernelNodes.differ(shape, before);
-    boolean changed = false;
     try {
       if (changes) {
         kernels.setAttributes(device, node, shape);
       }
       call.run(_ -> (int) SET_KERNEL.invokeExact(node, made), enter(device));
-      changed = true;
+    } catch (RuntimeException | Error e) {
+      if (changes) {
+        undo(() -> kernels.setAttributes(device, node, before), e);
+      }
+      throw e;
     } finally {
       Reference.reachabilityFence(params.parameters());
-      if (!changed && changes) {
-        kernels.setAttributes(device, node, before);
-      }
     }
   }
 

@@ -35,17 +35,9 @@ final class HostNodes extends Part {
       adding.accept(number);
     } catch (RuntimeException e) {
       GraphFunctions.remove(number);
-      release(graph, object, e);
+      // A graph that is gone, such as that of a lost capture, has released its objects by itself.
+      undo(() -> RELEASE_USER_OBJECT.call(graph, object, 1, enter()), e);
       throw e;
-    }
-  }
-
-  /** A graph that is gone, such as that of a lost capture, has released its objects by itself. */
-  private void release(long graph, long object, RuntimeException failure) {
-    try {
-      RELEASE_USER_OBJECT.call(graph, object, 1, enter());
-    } catch (RuntimeException e) {
-      failure.addSuppressed(e);
     }
   }
 
@@ -60,17 +52,14 @@ final class HostNodes extends Part {
       gone.unused();
       throw e;
     }
-    boolean retained = false;
     try {
       FfmGraphs.GRAPH_RETAIN_USER_OBJECT.call(
           graph, object, 1, FfmGraphs.MOVE_USER_OBJECT, enter());
-      retained = true;
-    } finally {
-      if (!retained) {
-        FfmGraphs.USER_OBJECT_RELEASE.free(object, 1, entry.enterToFree());
-      }
+      return object;
+    } catch (RuntimeException | Error e) {
+      undo(() -> FfmGraphs.USER_OBJECT_RELEASE.free(object, 1, entry.enterToFree()), e);
+      throw e;
     }
-    return object;
   }
 
   /**

@@ -69,4 +69,13 @@ abstract class Part {
   final CallFrame enterAsIs(int device) {
     return entry.enterAsIs(device);
   }
+
+  /** Undoes something after a failure, which takes along what fails then. */
+  static void undo(Runnable undoing, Throwable failure) {
+    try {
+      undoing.run();
+    } catch (RuntimeException e) {
+      failure.addSuppressed(e);
+    }
+  }
 }
