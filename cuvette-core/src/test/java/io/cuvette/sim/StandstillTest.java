@@ -16,6 +16,7 @@ class StandstillTest {
   private static final int UNTIL_EQUAL = 1;
   private static final int LONG = 4000;
   private static final int SHORT = 64;
+  private static final int MIDDLE = 256;
 
   private final SimulatedDriver patient = open(LONG);
   private final SimulatedDriver hasty = open(SHORT);
@@ -82,5 +83,36 @@ class StandstillTest {
         CudaStatus.LAUNCH_TIMEOUT,
         "nothing moved for 64 ms",
         () -> hasty.streams().streamSynchronize(0, behind));
+  }
+
+  /** The thread that waited for room has gone on: nobody waits for what comes after that. */
+  @Test
+  void queueThatWasFull_mayStandForAnyTime_onceItIsNot() throws InterruptedException {
+    SimulatedDriver small =
+        SimulatedDriver.open(
+            SimulatedOptions.parse("queues=2,queueLength=4,queuePatience=" + MIDDLE));
+    try (small) {
+      long held = stream(small);
+      MemorySegment word = hold(small, held);
+      long memory = small.memory().memAlloc(0, 64);
+      Thread filling =
+          Thread.ofPlatform()
+              .start(() -> {
+                for (int i = 0; i < 6; i++) {
+                  small.transfers().memsetD8Async(0, memory, (byte) i, 64, held);
+                }
+              });
+      while (filling.getState() != Thread.State.TIMED_WAITING) {
+        Thread.sleep(1);
+      }
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      filling.join();
+      small.streams().streamSynchronize(0, held);
+      MemorySegment next = hold(small, held);
+      Thread.sleep(MIDDLE / 4 * 5);
+      assertThat(small.streams().streamQuery(0, held)).isFalse();
+      next.set(ValueLayout.JAVA_INT, 0, 1);
+      small.streams().streamSynchronize(0, held);
+    }
   }
 }
