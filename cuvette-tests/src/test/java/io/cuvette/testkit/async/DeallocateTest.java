@@ -15,6 +15,7 @@ import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.List;
@@ -129,5 +130,35 @@ class DeallocateTest {
     assertThat(buffer.isClosed()).isFalse();
     buffer.close();
     cuda.currentStream().synchronize();
+  }
+
+  @CudaTest(devices = 2)
+  void streamOfAnotherDevice_getsNoMemory_howeverLittle(
+      DeviceMemoryResource resource, @OnDevice(1) CudaStream foreign) {
+    for (long bytes : new long[] {0, 1, UNEVEN}) {
+      assertThatThrownBy(() -> resource.allocate(bytes, foreign))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("expected: a stream of device 0");
+    }
+    assertThat(resource.attributes().usedMemCurrent()).isZero();
+  }
+
+  /** Also if it has no bytes, of which every resource would be the right one. */
+  @CudaTest
+  void bufferOfAnotherCuda_isRefused_howeverSmall(Subject subject, Cuda cuda) {
+    Cuda other = subject.open(options -> options);
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each) {
+        for (long bytes : new long[] {0, UNEVEN}) {
+          for (Buffer foreign : List.of(other.allocate(bytes), other.allocatePinned(bytes))) {
+            assertThatThrownBy(() -> resource.deallocate(foreign))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("is no buffer of");
+            assertThat(foreign.isClosed()).isFalse();
+            foreign.close();
+          }
+        }
+      }
+    }
   }
 }

@@ -200,4 +200,28 @@ class DeviceTest {
     cuda.runtimeVersion().ifPresent(version -> assertThat(version).isBetween(9_000, 99_990));
     assertThat(cuda.toString()).contains("devices=" + cuda.deviceCount());
   }
+
+  @CudaTest(devices = 2)
+  void eachDevice_isFoundByItsAddressOnTheBus(Cuda cuda) {
+    for (CudaDevice device : cuda.devices()) {
+      assertThat(cuda.deviceByPciBusId(device.pciBusId())).isSameAs(device);
+    }
+  }
+
+  /** Without a device it cannot be opened, and that is all that is asked. */
+  @Test
+  void availability_isWhetherItCanBeOpened() {
+    boolean opens = false;
+    try (Cuda cuda = Cuda.open()) {
+      opens = cuda.deviceCount() > 0;
+    } catch (CudaException | UnsupportedOperationException e) {
+      assertThat(e).isNotNull();
+    }
+    assertThat(Cuda.isAvailable()).isEqualTo(opens);
+  }
+
+  @CudaTest
+  void simulation_isThatOfTheDriver(Subject subject) {
+    assertThat(subject.cuda().isSimulated()).isEqualTo(subject.isSimulated());
+  }
 }

@@ -15,6 +15,7 @@ import io.cuvette.GraphOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.Gate;
@@ -243,5 +244,36 @@ class GraphMemoryResourceTest {
         })) {
       assertThat(graph.isClosed()).isFalse();
     }
+  }
+
+  /** Each number is asked for by its own attribute, of its own device, and trimming is a call. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void everyCall_isTheDriversForTheDevice(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "deviceGetGraphMemAttribute",
+        call ->
+            100L * (1 + call.argument("attribute", GraphMemAttribute.class).ordinal())
+                + call.number("device"));
+    driver.note("deviceGraphMemTrim", call -> "trim " + call.number("device"));
+    driver.note(
+        "deviceResetGraphMemAttribute",
+        call -> call.argument("attribute", GraphMemAttribute.class) + " " + call.number("device"));
+    for (int id = 0; id < 2; id++) {
+      GraphMemoryResource resource = new GraphMemoryResource(cuda.device(id));
+      assertThat(resource.usedMemCurrent()).isEqualTo(value(GraphMemAttribute.USED_CURRENT, id));
+      assertThat(resource.usedMemHigh()).isEqualTo(value(GraphMemAttribute.USED_HIGH, id));
+      assertThat(resource.reservedMemCurrent())
+          .isEqualTo(value(GraphMemAttribute.RESERVED_CURRENT, id));
+      assertThat(resource.reservedMemHigh()).isEqualTo(value(GraphMemAttribute.RESERVED_HIGH, id));
+      resource.trim();
+      resource.resetUsedMemHigh();
+      resource.resetReservedMemHigh();
+      assertThat(driver.takeNotes())
+          .containsExactly("trim " + id, "USED_HIGH " + id, "RESERVED_HIGH " + id);
+    }
+  }
+
+  private static long value(GraphMemAttribute attribute, int device) {
+    return 100L * (1 + attribute.ordinal()) + device;
   }
 }

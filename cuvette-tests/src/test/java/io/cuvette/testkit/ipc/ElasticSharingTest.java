@@ -325,4 +325,28 @@ class ElasticSharingTest extends TwoProcesses {
       assertThat(bytes(near)).containsOnly(6);
     }
   }
+
+  @Test
+  void handlesThatAreClosed_areNotSent(@TempDir Path folder) {
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(MIB);
+        IpcListener listener = IpcListener.open(folder.resolve("s"));
+        IpcChannel channel = IpcChannel.connect(folder.resolve("s"), PATIENCE)) {
+      PageHandles handles = pool.export(ours);
+      assertThat(handles.toString()).doesNotContain("closed");
+      handles.close();
+      assertThatThrownBy(() -> channel.send(handles))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage(handles + " is closed");
+      assertThat(handles.toString()).endsWith(" (closed)");
+      assertThat(channel.isClosed()).isFalse();
+      try (IpcChannel other = listener.accept(PATIENCE)) {
+        channel.send(new byte[] {7});
+        assertThat(other.receiveMessage(PATIENCE).bytes()).containsExactly(7);
+      }
+      assertThat(listener.toString()).contains(folder.toString()).doesNotContain("closed");
+      listener.close();
+      assertThat(listener.toString()).endsWith(" (closed)");
+    }
+  }
 }

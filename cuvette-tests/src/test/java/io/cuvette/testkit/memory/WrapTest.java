@@ -283,4 +283,19 @@ class WrapTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(frees).hasValue(0);
   }
+
+  /** The driver names the device, whichever is current. */
+  @CudaTest(devices = 2)
+  void memoryOfEachDevice_isOfThat_whicheverIsCurrent(Cuda cuda) {
+    for (CudaDevice owner : cuda.devices()) {
+      try (Buffer original = cuda.allocate(64, owner.nullStream())) {
+        for (CudaDevice current : cuda.devices()) {
+          try (Scope _ = current.use();
+              Buffer wrapped = cuda.wrap(original.address(), 64, original)) {
+            assertThat(wrapped.device()).as("%s, %s", owner, current).isSameAs(owner);
+          }
+        }
+      }
+    }
+  }
 }

@@ -8,9 +8,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PageStats;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedPoolStats;
+import io.cuvette.PoolOptions;
 import io.cuvette.PoolStats;
 import io.cuvette.testkit.CudaTest;
 
@@ -154,5 +160,53 @@ class StatisticsTest {
     assertThat(pool.freeBlocks()).isEqualTo(1);
     assertThat(pool.freeAllBlocks()).isEqualTo(512);
     assertThat(pool.totalBytes()).isZero();
+  }
+
+  /** The shortcuts of all pools, with blocks in use and others cached. */
+  @CudaTest
+  void shortcuts_areThoseOfTheStatistics(Cuda cuda, MemoryPool pool) {
+    try (ElasticMemoryPool elastic = new ElasticMemoryPool(cuda, ElasticPoolOptions.DEFAULTS);
+        PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+        Buffer one = pool.allocate(3 * UNIT);
+        Buffer two = elastic.allocate(5 * UNIT);
+        Buffer three = pinned.allocate(7 * UNIT);
+        Buffer more = elastic.allocate(4 * MIB)) {
+      pool.allocate(UNIT).close();
+      elastic.allocate(UNIT).close();
+      pinned.allocate(UNIT).close();
+      cuda.currentStream().synchronize();
+      PoolStats caching = pool.stats();
+      assertThat(pool.usedBytes()).isEqualTo(caching.usedBytes()).isEqualTo(one.blockBytes());
+      assertThat(pool.freeBytes()).isEqualTo(caching.freeBytes()).isPositive();
+      assertThat(pool.totalBytes()).isEqualTo(caching.heldBytes());
+      assertThat(pool.freeBlocks()).isEqualTo(caching.freeBlocks()).isPositive();
+      PoolStats growing = elastic.stats();
+      assertThat(elastic.usedBytes())
+          .isEqualTo(growing.usedBytes())
+          .isEqualTo(two.blockBytes() + more.blockBytes());
+      assertThat(elastic.freeBytes()).isEqualTo(growing.freeBytes()).isPositive();
+      assertThat(elastic.totalBytes()).isEqualTo(growing.heldBytes());
+      assertThat(elastic.freeBlocks()).isEqualTo(growing.freeBlocks()).isPositive();
+      PageStats pages = elastic.pages();
+      assertThat(pages).isEqualTo(elastic.pages(cuda.device(0)));
+      assertThat(pages.heldPages() * pages.pageBytes()).isEqualTo(growing.heldBytes());
+      assertThat(pages.cachedPages() * pages.pageBytes()).isEqualTo(growing.releasableBytes());
+      PinnedPoolStats locked = pinned.stats();
+      assertThat(pinned.usedBytes()).isEqualTo(locked.usedBytes()).isEqualTo(three.blockBytes());
+      assertThat(pinned.freeBytes()).isEqualTo(locked.freeBytes()).isPositive();
+      assertThat(pinned.totalBytes()).isEqualTo(locked.heldBytes());
+      assertThat(pinned.freeBlocks()).isEqualTo(locked.freeBlocks()).isPositive();
+    }
+  }
+
+  @CudaTest
+  void options_areThoseThatAPoolWasMadeWith(Cuda cuda) {
+    PoolOptions options = PoolOptions.DEFAULTS.withReleaseThresholdBytes(5 * MIB);
+    ElasticPoolOptions elastic = ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(7 * MIB);
+    try (MemoryPool pool = new MemoryPool(cuda, options);
+        ElasticMemoryPool growing = new ElasticMemoryPool(cuda, elastic)) {
+      assertThat(pool.options()).isEqualTo(options);
+      assertThat(growing.options()).isEqualTo(elastic);
+    }
   }
 }

@@ -110,4 +110,35 @@ class SimpleAnswersTest {
       assertThat(named).isNotEmpty().allMatch(answer -> answer.endsWith(": " + cuda));
     }
   }
+
+  /** What has a text of its own. */
+  @Test
+  void everyText_saysWhatItIs() throws Exception {
+    try (NullSamples samples = new NullSamples()) {
+      for (Object object : samples.allOf(Object.class)) {
+        boolean isOwn = object.getClass().getMethod("toString").getDeclaringClass() != Object.class;
+        if (isOfLibrary(object) && isOwn) {
+          assertThat(object.toString())
+              .as("%s", object.getClass())
+              .isNotBlank()
+              .doesNotContain("(closed)");
+        }
+      }
+    }
+  }
+
+  @Test
+  void optionsOfWhatWasMadeWithSome_areThere() throws Exception {
+    try (NullSamples samples = new NullSamples()) {
+      int found = 0;
+      for (Object object : samples.allOf(Object.class)) {
+        Method method = method(object, "options");
+        if (method != null && isOfLibrary(object)) {
+          assertThat(call(method, object)).as("%s", object).isInstanceOf(method.getReturnType());
+          found++;
+        }
+      }
+      assertThat(found).isGreaterThan(2);
+    }
+  }
 }
