@@ -3,12 +3,23 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.TransferCalls;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -153,6 +164,113 @@ class ExclusiveManagedTest {
       assertFails(status, () -> driver.memory().memAdvise(0, managed, SIZE, 3, 1, 0));
       PoolProperties pool = new PoolProperties(2, 0, 0, 0, 0);
       assertFails(CudaStatus.NOT_SUPPORTED, () -> driver.pools().memPoolCreate(pool));
+    }
+  }
+
+  /** All that uses managed memory, by the address of some. */
+  private static Map<String, LongConsumer> uses(SimulatedDriver driver, MemorySegment managed) {
+    long device = driver.memory().memAlloc(0, SIZE);
+    long address = managed.address();
+    Map<String, LongConsumer> uses = new LinkedHashMap<>();
+    TransferCalls transfers = driver.transfers();
+    uses.put("copy from", s -> transfers.memcpyAsync(0, device, address, 64, s));
+    uses.put("copy to", s -> transfers.memcpyAsync(0, address, device, 64, s));
+    uses.put("fill", s -> transfers.memsetD32Async(0, address, 1, 8, s));
+    uses.put("peer", s -> transfers.memcpyPeerAsync(0, device, 0, address, 0, 64, s));
+    BoxCopy.Side in = new BoxCopy.Side(address, 64, 4);
+    BoxCopy.Side on = new BoxCopy.Side(device, 64, 4);
+    uses.put("rows to", s -> transfers.memcpy3DAsync(0, new BoxCopy(in, on, 8, 2, 1), s));
+    uses.put("rows from", s -> transfers.memcpy3DAsync(0, new BoxCopy(on, in, 8, 2, 1), s));
+    long[] here = {address};
+    long[] there = {device};
+    long[] bytes = {64};
+    uses.put("batch to", s -> transfers.memcpyBatchAsync(0, here, there, bytes, s));
+    uses.put("batch from", s -> transfers.memcpyBatchAsync(0, there, here, bytes, s));
+    uses.put("segment in", s -> transfers.memcpyHtoDAsync(0, device, managed, s));
+    uses.put("segment out", s -> transfers.memcpyDtoHAsync(0, managed, device, s));
+    long library =
+        driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(SimOperations.NOTHING)));
+    long kernel = driver.kernels().libraryGetKernel(library, SimOperations.NOTHING.name());
+    MemorySegment values = Arena.ofAuto().allocate(8, 8);
+    values.set(ValueLayout.JAVA_LONG, 0, address + 8);
+    LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+    LaunchParameters pointer = new LaunchParameters(values, List.of(new KernelParameter(0, 8)));
+    uses.put("kernel", s -> driver.kernels().launchKernel(0, s, kernel, one, pointer));
+    return uses;
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"eager", "lazy", "mixed"})
+  void memory_isHiddenByAllThatUsesIt_andByNodesThatDo(String pace) {
+    try (SimulatedDriver driver = open(",pace=" + pace);
+        SimulatedKernels.Registered _ = SimulatedKernels.register(SimOperations.NOTHING)) {
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      byte last = 3;
+      uses(driver, managed)
+          .forEach((name, use) -> {
+            managed.set(ValueLayout.JAVA_BYTE, SIZE - 1, last);
+            use.accept(stream);
+            boolean whole = name.startsWith("segment");
+            assertThat(managed.get(ValueLayout.JAVA_BYTE, SIZE - 1)).as(name).isNotEqualTo(last);
+            driver.streams().streamSynchronize(0, stream);
+            if (!whole) {
+              assertThat(managed.get(ValueLayout.JAVA_BYTE, SIZE - 1)).as(name).isEqualTo(last);
+              if (!name.startsWith("batch")) {
+                assertHiddenByItsNode(driver, managed, name, use, stream);
+              }
+            }
+          });
+    }
+  }
+
+  private static void assertHiddenByItsNode(
+      SimulatedDriver driver, MemorySegment managed, String name, LongConsumer use, long stream) {
+    byte last = 3;
+    driver.captures().streamBeginCapture(0, stream, 2);
+    use.accept(stream);
+    long graph = driver.captures().streamEndCapture(0, stream);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    assertThat(managed.get(ValueLayout.JAVA_BYTE, SIZE - 1)).as(name).isEqualTo(last);
+    driver.graphs().graphLaunch(0, executable, stream);
+    assertThat(managed.get(ValueLayout.JAVA_BYTE, SIZE - 1)).as(name).isNotEqualTo(last);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(managed.get(ValueLayout.JAVA_BYTE, SIZE - 1)).as(name).isEqualTo(last);
+  }
+
+  /** Whatever the host waits with, it has its memory again. */
+  @ParameterizedTest
+  @ValueSource(strings = {"eager", "lazy", "mixed"})
+  void memory_isTheHostsAgain_withAnyWaitForTheDevice(String pace) {
+    try (SimulatedDriver driver = open(",pace=" + pace)) {
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long event = driver.events().eventCreate(0, 2);
+      List<Runnable> waits =
+          List.of(
+              () -> driver.devices().ctxSynchronize(0),
+              () -> driver.streams().streamSynchronize(0, stream),
+              () -> driver.events().eventSynchronize(0, event),
+              () -> ask(() -> driver.streams().streamQuery(0, stream)),
+              () -> ask(() -> driver.events().eventQuery(0, event)),
+              () -> driver.memory().memFree(0, driver.memory().memAlloc(0, 64)),
+              () ->
+                  driver.memory().memFreeHost(0, driver.memory().memHostAlloc(0, 64, 0).address()));
+      for (int i = 0; i < waits.size(); i++) {
+        byte value = (byte) (i + 1);
+        driver.transfers().memsetD8Async(0, managed.address(), value, SIZE, stream);
+        driver.events().eventRecord(0, event, stream);
+        assertThat(first(managed)).as("wait %d", i).isNotEqualTo(value);
+        waits.get(i).run();
+        assertThat(first(managed)).as("wait %d", i).isEqualTo(value);
+      }
+    }
+  }
+
+  private static void ask(BooleanSupplier question) {
+    boolean done = false;
+    while (!done) {
+      done = question.getAsBoolean();
     }
   }
 }

@@ -11,6 +11,7 @@ import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.instrument.SanitizerReport;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -131,6 +132,36 @@ class LibrariesTest {
     }
     cubin[49] = 90;
     refused(driver, cubin, CudaStatus.INVALID_IMAGE, "no other code is read here");
+  }
+
+  /** However short it is: no byte is read that is not there. */
+  @Test
+  void codeThatIsCutOff_isRefused_whereverThatIs() {
+    byte[] cubin = new byte[64];
+    System.arraycopy(new byte[] {127, 'E', 'L', 'F', 2, 1, 1, 0x41, 8}, 0, cubin, 0, 9);
+    cubin[18] = (byte) 190;
+    cubin[49] = 100;
+    for (int length = 0; length <= cubin.length; length++) {
+      byte[] cut = Arrays.copyOf(cubin, length);
+      if (length < 50) {
+        refused(driver, cut, CudaStatus.INVALID_IMAGE, "image: %d bytes".formatted(length));
+      } else {
+        refused(driver, cut, CudaStatus.NO_BINARY_FOR_GPU, "a cubin for sm_100");
+      }
+    }
+    for (int at : new int[] {0, 1, 2, 3, 18}) {
+      byte[] other = cubin.clone();
+      other[at]++;
+      refused(driver, other, CudaStatus.INVALID_IMAGE, "no other code is read here");
+    }
+    byte[] text = ptx(".entry a(){}");
+    byte[] ended = Arrays.copyOf(text, text.length + 9);
+    ended[text.length + 1] = '.';
+    driver.kernels().libraryUnload(driver.kernels().libraryLoadData(ended));
+    byte[] behind = new byte[text.length + 1];
+    System.arraycopy(text, 0, behind, 1, text.length);
+    refused(driver, behind, CudaStatus.INVALID_IMAGE, "no other code is read here");
+    assertThat(driver.liveLibraries()).isZero();
   }
 
   @Test

@@ -265,6 +265,46 @@ class PoolReuseTest {
     }
   }
 
+  /** Also of a free that ran before anybody waited, and of one behind which more is queued. */
+  @Test
+  void freeThatIsDoneAlready_isKnownByAnyWaitForItsStream() {
+    for (int way = 0; way < 6; way++) {
+      for (boolean ran : new boolean[] {true, false}) {
+        try (Scene scene = Scene.of(way, 1, 0)) {
+          scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
+          scene.driver.pools().memPoolSetAttribute(scene.pool, 4, -1);
+          scene.use(scene.one);
+          long event = scene.driver.events().eventCreate(0, 2);
+          scene.driver.events().eventRecord(0, event, scene.one);
+          if (ran) {
+            scene.progress();
+          }
+          wait(way, scene, event);
+          scene.use(scene.other);
+          assertThat(scene.steps()).as("way %d, ran before: %b", way, ran).isEqualTo(1);
+        }
+      }
+    }
+  }
+
+  private static void wait(int way, Scene scene, long event) {
+    SimulatedDriver driver = scene.driver;
+    boolean done = way < 4;
+    switch (way) {
+      case 0 -> driver.streams().streamSynchronize(0, scene.one);
+      case 1 -> driver.events().eventSynchronize(0, event);
+      case 2 -> driver.devices().ctxSynchronize(0);
+      case 3 -> driver.memory().memFree(0, driver.memory().memAlloc(0, 64));
+      default -> {}
+    }
+    while (!done) {
+      done =
+          way == 4
+              ? driver.streams().streamQuery(0, scene.one)
+              : driver.events().eventQuery(0, event);
+    }
+  }
+
   @ParameterizedTest
   @MethodSource("seeds")
   void fullPool_makesTheStreamWait_soThatTheMemoryIsNeverUsedTwice(long seed) {

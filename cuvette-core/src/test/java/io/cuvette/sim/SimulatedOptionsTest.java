@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import java.lang.reflect.RecordComponent;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.ServiceLoader;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -233,5 +236,53 @@ class SimulatedOptionsTest {
     }
     assertThat(SimulatedParameter.struct(1, 1).byteSize()).isEqualTo(1);
     assertThat(SimulatedParameter.struct(3, 16).alignment()).isEqualTo(16);
+  }
+
+  /** One setting changes that one: all others are what they were, and none is left out. */
+  @Test
+  void eachSetting_isChangedAlone() throws ReflectiveOperationException {
+    SimulatedOptions all =
+        SimulatedOptions.parse(
+            "devices=3,memory=80MiB,seed=-7,peers=0-1,driver=12060,numaNodes=2,pace=lazy,order=fair,"
+                + "context=1MiB,others=2MiB,concurrentManaged=false,virtualMemory=false,queues=3,"
+                + "queueLength=5,queuePatience=9");
+    SimulatedOptions none = SimulatedOptions.DEFAULTS;
+    for (RecordComponent changed : SimulatedOptions.class.getRecordComponents()) {
+      String name = changed.getName();
+      Object value = changed.getAccessor().invoke(none);
+      assertThat(changed.getAccessor().invoke(all)).as(name).isNotEqualTo(value);
+      if (name.equals("devices") || name.equals("peers")) {
+        continue; // which depend on each other
+      }
+      String setter = "with" + name.substring(0, 1).toUpperCase(Locale.ROOT) + name.substring(1);
+      Object other = SimulatedOptions.class.getMethod(setter, changed.getType()).invoke(all, value);
+      for (RecordComponent each : SimulatedOptions.class.getRecordComponents()) {
+        Object expected = each.getAccessor().invoke(each.getName().equals(name) ? none : all);
+        assertThat(each.getAccessor().invoke(other)).as(name).isEqualTo(expected);
+      }
+    }
+    assertThat(all.withPeers("all").withDevices(5).withDevices(3).withPeers("0-1")).isEqualTo(all);
+  }
+
+  @Test
+  void propertyForTheSeed_isANumber_orNothing() {
+    String before = System.getProperty("cuvette.seed");
+    try {
+      System.setProperty("cuvette.seed", " -12 ");
+      assertThat(SimulatedOptions.parse("").seed()).isEqualTo(-12);
+      assertThat(SimulatedOptions.parse("seed=3").seed()).isEqualTo(3);
+      for (String blank : List.of("", " ", "\t")) {
+        System.setProperty("cuvette.seed", blank);
+        assertThat(SimulatedOptions.parse("")).isEqualTo(SimulatedOptions.DEFAULTS);
+      }
+      System.setProperty("cuvette.seed", "x");
+      refused("-Dcuvette.seed: 'x'", () -> SimulatedOptions.parse(""));
+    } finally {
+      if (before == null) {
+        System.clearProperty("cuvette.seed");
+      } else {
+        System.setProperty("cuvette.seed", before);
+      }
+    }
   }
 }
