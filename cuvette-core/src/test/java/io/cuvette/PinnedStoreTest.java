@@ -149,6 +149,64 @@ class PinnedStoreTest {
     pool.assertConsistent();
   }
 
+  /** One is missing in the list, and is not said to be in the store. */
+  @Test
+  void cachedBytesThatAreNotListed_areFound() {
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    PinnedBuffer first = pool.allocate(BYTES);
+    PinnedBuffer last = pool.allocate(BYTES);
+    PinnedChunk lost = ((PinnedBlock) ((BufferBase) first).block()).chunk;
+    PinnedChunk listed = ((PinnedBlock) ((BufferBase) last).block()).chunk;
+    first.close();
+    last.close();
+    assertThat(listed.next).isSameAs(lost);
+    listed.next = null;
+    lost.isInStore = false;
+    assertThatThrownBy(pool::assertConsistent)
+        .isInstanceOf(AssertionError.class)
+        .hasMessage("cached: %d bytes (expected: %d)", 2 * BYTES, BYTES);
+    listed.next = lost;
+    lost.isInStore = true;
+    pool.assertConsistent();
+  }
+
+  @Test
+  void bytesThatTheLimitDoesNotCount_areFound() {
+    store.putBack(added(store));
+    store.assertConsistent();
+    store.held().leaveArena(512);
+    assertThatThrownBy(store::assertConsistent).isInstanceOf(AssertionError.class);
+    store.held().enterArena(512);
+    store.assertConsistent();
+  }
+
+  /** Nobody has looked since the work was done. */
+  @Test
+  void whoeverIsShort_getsWhatPoolsHaveOfWorkThatIsDone() {
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    PinnedBuffer used = pool.allocate(BYTES);
+    used.fill((byte) 1, stream);
+    used.close();
+    cuda.driver().streams().streamSynchronize(0, stream.handle());
+    assertThat(cuda.engine().streams().relief().releaseCached(null)).isEqualTo(BYTES);
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @Test
+  void closedPool_refusesAlsoWhatItTriesAlone_howeverLittleItMayHold() {
+    for (long limit : new long[] {0, BYTES, Long.MAX_VALUE}) {
+      PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+      pool.setLimit(MemoryLimit.ofBytes(limit));
+      pool.close();
+      for (long bytes : new long[] {1, BYTES, 1L << 50}) {
+        assertThatThrownBy(() -> pool.tryAllocate(bytes))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("PinnedMemoryPool is closed");
+      }
+    }
+  }
+
   @Test
   void blocks_areCountedWhetherTheyAreUsedOrFree_andThePeakStays() {
     PinnedMemoryPool pool = new PinnedMemoryPool(cuda);

@@ -79,6 +79,28 @@ class PinnedStripesTest {
     pool.assertConsistent();
   }
 
+  /** Each thread has it last of a stripe that may be any other's. */
+  @Test
+  void onlyBlock_isFoundInWhicheverStripe() throws InterruptedException {
+    meet();
+    pool.setLimit(MemoryLimit.ofBytes(BYTES));
+    pool.allocate(BYTES).close();
+    List<Object> found = new ArrayList<>();
+    for (int i = 0; i < 8 * BLOCKS; i++) {
+      Thread.ofPlatform()
+          .start(() -> {
+            PinnedBuffer block = pool.tryAllocate(BYTES);
+            found.add(block == null ? "nothing" : block.address());
+            if (block != null) {
+              block.close();
+            }
+          })
+          .join();
+    }
+    assertThat(found).hasSize(8 * BLOCKS).containsOnly(found.getFirst()).doesNotContain("nothing");
+    pool.assertConsistent();
+  }
+
   @Test
   void endOfTheCuda_isTheirsWhereverTheyAre() throws InterruptedException {
     meet();
