@@ -241,6 +241,7 @@ class DriverThreadsTest {
               seen.set(e);
             }
           });
+      thread.join(30); // a function is waited for with patience first
       on.close();
       thread.join(PATIENCE_MILLIS / 2);
       assertThat(thread.isAlive()).isFalse();

@@ -8,6 +8,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,7 +18,6 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
@@ -218,6 +218,21 @@ class SharedQueuesTest {
         });
   }
 
+  /** Calls that wait for nothing themselves. */
+  private static List<Runnable> calls(SimulatedDriver driver) {
+    return List.of(
+        () -> driver.memory().memAlloc(0, 64),
+        () -> driver.memory().memHostAlloc(0, 64, 0),
+        () -> driver.devices().memGetInfo(0),
+        () -> driver.streams().streamQuery(0, 0),
+        () -> driver.streams().streamCreateWithPriority(0, 1, 0),
+        () -> driver.events().eventCreate(0, 0),
+        () -> driver.ordered().memAllocAsync(0, 64, 0),
+        () -> driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0)),
+        () -> driver.graphs().graphCreate(),
+        () -> driver.virtual().memAddressReserve(2L << 20, 0, 0));
+  }
+
   @Test
   void whileAThreadWaitsForRoom_allCallsWait() throws Exception {
     SimulatedDriver driver = open("queues=1,queueLength=2");
@@ -237,19 +252,26 @@ class SharedQueuesTest {
               }
             });
     poll(() -> queued.get() == 1 && isParked(filling));
-    AtomicBoolean allocated = new AtomicBoolean();
-    Thread allocating =
-        Thread.ofPlatform()
-            .start(() -> {
-              driver.memory().memFree(0, driver.memory().memAlloc(0, 64));
-              allocated.set(true);
-            });
-    poll(() -> isParked(allocating));
+    List<Integer> others = new CopyOnWriteArrayList<>();
+    List<Thread> calling = new ArrayList<>();
+    for (Runnable call : calls(driver)) {
+      int number = calling.size();
+      calling.add(
+          Thread.ofPlatform()
+              .start(() -> {
+                call.run();
+                others.add(number);
+              }));
+    }
+    poll(() -> calling.stream().allMatch(SharedQueuesTest::isParked));
     assertThat(queued.get()).isEqualTo(1);
-    assertThat(allocated).isFalse();
+    assertThat(others).isEmpty();
     goOn.countDown();
     filling.join();
-    allocating.join();
+    for (Thread thread : calling) {
+      thread.join();
+    }
+    assertThat(others).hasSize(calling.size());
     driver.streams().streamSynchronize(0, filled);
     assertThat(ran).hasSize(20).isSorted();
   }
