@@ -164,7 +164,8 @@ class PeerHandlesTest {
           public byte[] memPoolExportPointer(long address) {
             check(exported.contains(pools.get(address)));
             long size = bytes.get(address);
-            return pointer(address, size == roundedBytes ? 2 * size : size);
+            long at = size == roundedBytes - 1 ? address + 256 : address;
+            return pointer(at, size == roundedBytes ? 2 * size : size);
           }
 
           // Of a pool of 2 GiB; what is longer than it is the end of a real driver's process.
@@ -456,9 +457,11 @@ class PeerHandlesTest {
     assertThat(asked).as("two allocations and an event, once").isEqualTo(3);
   }
 
-  /** Each of the two sizes that are looked at, in a driver that gives another for it. */
+  /**
+   * Each of the two sizes that are looked at, in a driver that gives another for it, or a place.
+   */
   @ParameterizedTest
-  @ValueSource(longs = {1 << 20, 2 << 20})
+  @ValueSource(longs = {1 << 20, 2 << 20, (1 << 20) + 1, (2 << 20) + 1})
   void driverThatRoundsSizesOfPools_isNotSecondGuessed(long rounded) {
     roundedBytes = rounded;
     byte[] pointer = pointer(1, 4096);

@@ -288,6 +288,7 @@ class ReclaimTest {
   void memoryThatComesOneByOne_isTakenWithoutAPause_howeverMuchItIs() {
     LeakTracker leaks = tracker();
     List<Forgotten> coming = new ArrayList<>();
+    long begun = Collector.PROCESS.begun();
     AtomicInteger looks = new AtomicInteger();
     Object found =
         new Reclaim(leaks)
@@ -301,6 +302,7 @@ class ReclaimTest {
                 });
     assertThat(found).isSameAs(looks);
     assertThat(looks).hasValue(40);
+    assertThat(Collector.PROCESS.begun() - begun).as("it is not given up in between").isLessThan(3);
     assertThat(coming.subList(0, 39)).allMatch(Ending::ended);
     assertThat(leaks.found()).isGreaterThanOrEqualTo(38);
   }
