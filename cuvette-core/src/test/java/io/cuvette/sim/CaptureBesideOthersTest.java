@@ -200,4 +200,57 @@ class CaptureBesideOthersTest extends SimTestBase {
     long _ = end(one);
     return address;
   }
+
+  private CudaStatus statusOf(Runnable call) {
+    try {
+      call.run();
+      return CudaStatus.SUCCESS;
+    } catch (io.cuvette.driver.CudaException e) {
+      return e.status();
+    }
+  }
+
+  /** An event of a capture has no time, and is of that capture alone, also when it has ended. */
+  @Test
+  void eventOfACapture_isThatOfNoOther_andHasNoTime() {
+    long captured = driver.events().eventCreate(0, 0);
+    long plain = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, plain, 0);
+    driver.streams().streamSynchronize(0, 0);
+    for (int again = 0; again < 3; again++) {
+      begin(one);
+      driver.events().eventRecord(0, captured, one);
+      assertTimeless(captured, plain, CudaStatus.CAPTURED_EVENT);
+      assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
+      driver.graphs().graphDestroy(end(one));
+      assertTimeless(captured, plain, CudaStatus.INVALID_VALUE);
+      if (again > 0) {
+        begin(again == 1 ? one : other);
+      }
+      assertTimeless(captured, plain, CudaStatus.INVALID_VALUE);
+      for (Runnable question :
+          List.<Runnable>of(
+              () -> driver.events().eventQuery(0, captured),
+              () -> driver.events().eventSynchronize(0, captured),
+              () -> driver.streams().streamWaitEvent(0, one, captured),
+              () -> driver.streams().streamWaitEvent(0, other, captured))) {
+        assertThat(statusOf(question)).isEqualTo(CudaStatus.INVALID_VALUE);
+      }
+      if (again > 0) {
+        long stream = again == 1 ? one : other;
+        assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
+        driver.graphs().graphDestroy(end(stream));
+      }
+    }
+    driver.events().eventRecord(0, captured, 0);
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.events().eventElapsedTime(0, plain, captured)).isPositive();
+  }
+
+  private void assertTimeless(long captured, long plain, CudaStatus status) {
+    for (long[] pair : new long[][] {{captured, plain}, {plain, captured}, {captured, captured}}) {
+      assertThat(statusOf(() -> driver.events().eventElapsedTime(0, pair[0], pair[1])))
+          .isEqualTo(status);
+    }
+  }
 }

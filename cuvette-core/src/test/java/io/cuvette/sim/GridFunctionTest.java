@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
@@ -16,6 +17,7 @@ import io.cuvette.driver.LaunchWatcher.Touch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -25,6 +27,7 @@ import org.junit.jupiter.api.Test;
 /** Kernels whose Java function is called once for a grid, and that move bytes in pieces. */
 class GridFunctionTest {
   private static final AtomicInteger NAMES = new AtomicInteger();
+  private static final long PIECE = 2 << 20;
   private static final LaunchShape SHAPE =
       new LaunchShape(64, 2, 1, 128, 1, 1, 2, 1, 1, 0, false, false);
 
@@ -36,6 +39,15 @@ class GridFunctionTest {
   }
 
   private void launch(GridFunction function, long address, int number, LaunchWatcher watcher) {
+    launch(driver, function, address, number, watcher);
+  }
+
+  private static void launch(
+      SimulatedDriver driver,
+      GridFunction function,
+      long address,
+      int number,
+      LaunchWatcher watcher) {
     SimulatedKernel kernel =
         SimulatedKernel.of("grid" + NAMES.incrementAndGet(), function, POINTER, INT);
     try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
@@ -154,5 +166,105 @@ class GridFunctionTest {
                 (_, _, _) -> {}))
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.ILLEGAL_ADDRESS));
+  }
+
+  /** The largest of 8, 4 and 1 bytes that are aligned and there, one after the other. */
+  private static List<Long> pieces(long from, long bytes) {
+    List<Long> pieces = new ArrayList<>();
+    long end = from + bytes;
+    for (long at = from; at < end; ) {
+      long size = 8;
+      while (size > 1 && (at % size != 0 || at + size > end || size == 2)) {
+        size /= 2;
+      }
+      pieces.add(at);
+      pieces.add(size);
+      at += size;
+    }
+    return pieces;
+  }
+
+  @Test
+  void watcher_isToldOfThePieces_ofAnyRange() {
+    long memory = driver.memory().memAlloc(0, 256);
+    for (int start = 0; start < 9; start++) {
+      for (int bytes = 1; bytes < 28; bytes++) {
+        List<Long> told = new ArrayList<>();
+        List<Touch> touches = new ArrayList<>();
+        int from = start;
+        byte[] values = new byte[bytes];
+        launch(
+            thread -> {
+              thread.setBytes(thread.pointer(0) + from, MemorySegment.ofArray(values));
+              thread.getBytes(thread.pointer(0) + from, MemorySegment.ofArray(values));
+            },
+            memory,
+            0,
+            (address, size, touch) -> {
+              told.add(address);
+              told.add((long) size);
+              touches.add(touch);
+            });
+        List<Long> once = pieces(memory + from, bytes);
+        List<Long> twice = new ArrayList<>(once);
+        twice.addAll(once);
+        assertThat(told).as("%d from %d", bytes, start).isEqualTo(twice);
+        assertThat(touches.subList(0, touches.size() / 2)).containsOnly(Touch.WRITE);
+        assertThat(touches.subList(touches.size() / 2, touches.size())).containsOnly(Touch.READ);
+      }
+    }
+  }
+
+  private record Use(int piece, boolean writes) {
+    void of(KernelThread thread, long range) {
+      long at = range + piece * PIECE + 8;
+      if (writes) {
+        thread.setInt(at, piece);
+      } else {
+        assertThat(thread.getInt(at)).isNotNull();
+      }
+    }
+  }
+
+  /** Access is that of each mapping, whichever was used before it. */
+  @Test
+  void mappings_areAccessedAsEachOfThemAllows_inAnyOrder() {
+    int[] access = {1, 0, 3};
+    List<Use> uses = new ArrayList<>();
+    for (int piece = 0; piece < access.length; piece++) {
+      uses.add(new Use(piece, false));
+      uses.add(new Use(piece, true));
+    }
+    for (Use first : uses) {
+      for (Use second : uses) {
+        boolean isAllowed = true;
+        for (Use each : List.of(first, second)) {
+          isAllowed &= access[each.piece] >= (each.writes ? 3 : 1);
+        }
+        try (SimulatedDriver own = SimulatedDriver.open(SimulatedOptions.parse("memory=64MiB"))) {
+          long range = own.virtual().memAddressReserve(access.length * PIECE, 0, 0);
+          for (int i = 0; i < access.length; i++) {
+            long at = range + i * PIECE;
+            long handle = own.virtual().memCreate(PIECE, AllocationProperties.ofDevice(0, 0));
+            own.virtual().memMap(at, PIECE, 0, handle);
+            own.virtual().memSetAccess(at, PIECE, 1, new int[] {0}, access[i]);
+          }
+          GridFunction both =
+              thread -> {
+                first.of(thread, thread.pointer(0));
+                second.of(thread, thread.pointer(0));
+              };
+          if (isAllowed) {
+            launch(own, both, range, 0, (_, _, _) -> {});
+          } else {
+            assertThatThrownBy(() -> launch(own, both, range, 0, (_, _, _) -> {}))
+                .as("%s, %s", first, second)
+                .isInstanceOfSatisfying(
+                    CudaException.class,
+                    e -> assertThat(e.status()).isEqualTo(CudaStatus.ILLEGAL_ADDRESS));
+          }
+        }
+      }
+    }
   }
 }

@@ -119,4 +119,35 @@ class ProductNumbersTest extends SimTestBase {
     }
     assertThat(ties).isPositive();
   }
+
+  /** Whatever numbers that are none have in them, the device writes the one of its own. */
+  @Test
+  void bfloatsThatAreNone_areOneNumber_andTheOthersWithoutEndStay() {
+    Matrix a = matrix(2L);
+    Matrix b = matrix(2L);
+    Matrix c = matrix(2L);
+    MatrixProduct.Operand one = new MatrixProduct.Operand(false, 1, 0);
+    MatrixProduct product = new MatrixProduct(MatrixType.BFLOAT16, 1, 1, 1, one, one, one, 1);
+    int infinite = 0x7F80;
+    int none = 0x7FFF;
+    int[][] cases = {
+      {0x7FC0, 0x3F80, none},
+      {0x7FFF, 0x3F80, none},
+      {0xFFFF, 0x3F80, none},
+      {0x7F81, 0x3F80, none},
+      {infinite, 0, none},
+      {infinite, 0x3F80, infinite},
+      {infinite, 0xBF80, infinite | 0x8000},
+      {0x7F7F, 0x4000, infinite},
+      {0x8000, 0x3F80, 0},
+    };
+    for (int[] each : cases) {
+      a.host.set(ValueLayout.JAVA_SHORT, 0, (short) each[0]);
+      b.host.set(ValueLayout.JAVA_SHORT, 0, (short) each[1]);
+      multiply(product, c, a, b);
+      assertThat(c.host.get(ValueLayout.JAVA_SHORT, 0) & 0xFFFF)
+          .as("%x times %x", each[0], each[1])
+          .isEqualTo(each[2]);
+    }
+  }
 }
