@@ -300,4 +300,20 @@ class SimEventSharingTest extends SimSharingBase {
     assertThat(importer.liveSharedFiles()).isEqualTo(2);
     assertThat(importer.report()).contains("event flags 6, device 0");
   }
+
+  /** A record that is captured is none yet: other processes wait for what was recorded before. */
+  @Test
+  void capturedRecord_isNoneForOthers() {
+    for (int i = 0; i < 3; i++) {
+      exporter.captures().streamBeginCapture(0, out, 2);
+      exporter.events().eventRecord(0, event, out);
+      assertThat(importer.events().eventQuery(0, opened)).isTrue();
+      importer.streams().streamWaitEvent(0, in, opened);
+      importer.streams().streamSynchronize(0, in);
+      exporter.graphs().graphDestroy(exporter.captures().streamEndCapture(0, out));
+      assertThat(importer.events().eventQuery(0, opened)).isTrue();
+      exporter.events().eventRecord(0, event, out);
+      awaitDone(importer, opened);
+    }
+  }
 }

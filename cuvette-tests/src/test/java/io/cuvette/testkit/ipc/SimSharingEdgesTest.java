@@ -185,4 +185,24 @@ class SimSharingEdgesTest extends SimSharingBase {
     }
     assertThat(importer.liveAllocations()).isEqualTo(3);
   }
+
+  /** Nothing has a beginning too, and no end besides. */
+  @ParameterizedTest
+  @ValueSource(ints = {DEVICE, HOST_NUMA})
+  void addresses_areExportedFromTheFirstToTheLast_alsoThoseOfNothing(int location) {
+    long pool = pool(location);
+    long some = allocate(pool, 600);
+    byte[] handle = exporter.sharing().memPoolExportPointer(some);
+    for (long inside : new long[] {1, 300, 599}) {
+      assertThat(exporter.sharing().memPoolExportPointer(some + inside)).hasSameSizeAs(handle);
+    }
+    for (long outside : new long[] {-1, 600, 601}) {
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "address",
+          () -> exporter.sharing().memPoolExportPointer(some + outside));
+    }
+    long none = allocate(pool, 0);
+    assertThat(exporter.sharing().memPoolExportPointer(none)).hasSameSizeAs(handle);
+  }
 }
