@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
@@ -16,6 +17,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
+import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -27,11 +29,15 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
@@ -270,5 +276,50 @@ class CapturedKindsTest {
         await(() -> cuda.leaksFound() == 0 && pool.liveBytes() == 0);
       }
     }
+  }
+
+  private static CudaGraph closedIn(CudaStream stream, Supplier<Buffer> kind) {
+    return stream.capture(() -> {
+      try (Scope _ = stream.use()) {
+        kind.get().close();
+      }
+    });
+  }
+
+  /** Its address may be a part of what is captured, of which this library hears nothing. */
+  @CudaTest(simulatedOnly = true)
+  void plainMemoryOfEachKind_thatACaptureTookAndClosed_isTheGraphsIfTheStreamHasIt(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    CudaDevice device = cuda.device(0);
+    Buffer base = MemoryResource.direct().allocate(BYTES, stream);
+    AtomicInteger released = new AtomicInteger();
+    Map<String, Supplier<Buffer>> kinds = new LinkedHashMap<>();
+    kinds.put("direct", () -> MemoryResource.direct().allocate(BYTES, stream));
+    kinds.put("managed", () -> MemoryResource.managed().allocate(BYTES, stream));
+    kinds.put("pinned, of no stream", () -> cuda.directPinned().allocate(BYTES));
+    kinds.put("registered, of no stream", () -> cuda.registerHost(Arena.ofAuto().allocate(BYTES)));
+    kinds.put(
+        "adopted, of no stream",
+        () -> device.adopt(base.address(), BYTES, released::incrementAndGet));
+    LongSupplier freed =
+        () ->
+            driver.count("memFree")
+                + driver.count("memFreeHost")
+                + driver.count("memHostUnregister")
+                + released.get();
+    kinds.forEach((name, kind) -> {
+      int atOnce = name.contains("no stream") ? 1 : 0;
+      long before = freed.getAsLong();
+      CudaGraph graph = closedIn(stream, kind);
+      stream.synchronize();
+      assertThat(cuda.leaksFound()).isZero();
+      assertThat(freed.getAsLong()).as(name).isEqualTo(before + atOnce);
+      graph.close();
+      await(() -> cuda.leaksFound() == 0 && freed.getAsLong() > before);
+      assertThat(freed.getAsLong()).as(name).isEqualTo(before + 1);
+      kind.get().close();
+      assertThat(freed.getAsLong()).as("%s outside", name).isEqualTo(before + 2);
+    });
+    base.close();
   }
 }

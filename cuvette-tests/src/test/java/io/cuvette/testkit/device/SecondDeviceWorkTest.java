@@ -124,15 +124,17 @@ class SecondDeviceWorkTest {
         MemoryPool caching = new MemoryPool(cuda);
         Buffer cached = caching.allocate(BYTES, near);
         Buffer plain = MemoryResource.direct().allocate(BYTES, near);
-        Buffer adopted = near.device().adopt(plain.address(), BYTES, () -> {})) {
+        Buffer adopted = near.device().adopt(plain.address(), BYTES, () -> {});
+        Buffer wrapped = near.device().wrap(plain.address(), BYTES, plain)) {
       CudaKernel kernel = module.kernel("scale");
-      for (Buffer each : List.of(cached, cached.slice(256, 256), plain, adopted)) {
+      List<Buffer> all = List.of(cached, cached.slice(256, 256), plain, adopted, wrapped);
+      for (Buffer each : all) {
         assertThatThrownBy(() -> far.launch(kernel, CONFIG, each, 2f, 32))
             .hasMessageContaining("expected: memory of %s", peer)
             .hasMessageContaining("or CudaDevice.enablePeerAccess first");
       }
       peer.enablePeerAccess(near.device());
-      for (Buffer each : List.of(cached, cached.slice(256, 256), plain, adopted)) {
+      for (Buffer each : all) {
         each.fill((byte) 0, near);
         near.synchronize();
         far.launch(kernel, CONFIG, each, 2f, 32);

@@ -214,6 +214,7 @@ class CloseTest {
       }
       assertThat(Forgetting.collectUntil(() -> collected.poll() != null)).isTrue();
       assertThat(cuda.leaksFound()).isZero();
+      assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).as("it is read").isPositive();
       pipe.sink().write(ByteBuffer.wrap(new byte[1]));
       reader.join();
       assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
