@@ -35,6 +35,16 @@ final class DriverOperations {
       new LaunchShape(2, 2, 1, 1, 1, 1, 2, 2, 1, 0, true, false);
 
   private final Arena arena = Arena.ofAuto();
+  private final long handle;
+
+  DriverOperations() {
+    this(8);
+  }
+
+  /** Gives a number for each address, size and handle. */
+  DriverOperations(long handle) {
+    this.handle = handle;
+  }
 
   /** A call of a part of the driver. */
   record Operation(Object target, Method method, Object[] arguments) {
@@ -135,7 +145,7 @@ final class DriverOperations {
   private Object sample(Class<?> type) {
     return switch (type.getSimpleName()) {
       case "int" -> 1;
-      case "long" -> 8L;
+      case "long" -> handle;
       case "short" -> (short) 7;
       case "byte" -> (byte) 7;
       case "boolean" -> true;

@@ -2,8 +2,14 @@ package io.cuvette.ffm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.DriverOperations.Operation;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
@@ -45,6 +51,19 @@ class EveryCallAnswersTest {
   /** What asks the runtime, or nobody, and nodes that have parameters without end here. */
   private static final Set<String> OTHERS =
       Set.of("runtimeGetVersion", "hostView", "graphNodeGetParams");
+
+  /** What is made in the context of its device, unless a handle names one. */
+  private static final Set<Class<?>> OF_DEVICES =
+      Set.of(
+          MemoryCalls.class,
+          TransferCalls.class,
+          OrderedCalls.class,
+          StreamCalls.class,
+          EventCalls.class,
+          CaptureCalls.class);
+
+  private static final Set<String> OF_STREAMS =
+      Set.of("launchKernel", "graphLaunch", "graphUpload", "graphInstantiateWithParams");
 
   @TempDir private Path folder;
 
@@ -102,6 +121,63 @@ class EveryCallAnswersTest {
       library.fail("cuEventQuery", 600);
       assertThat(driver.events().eventQuery(1, 0x6)).isFalse();
       assertThat(driver.streams().streamQuery(1, 0x5)).isTrue();
+    }
+  }
+
+  /** Frames of calls are used again, and the driver may write less than there is room for. */
+  @Test
+  void whatCallsBeforeHaveLeft_isInNoResult() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      for (Operation operation : new DriverOperations().all(driver)) {
+        Class<?> type = operation.method().getReturnType();
+        if (type == void.class || OTHERS.contains(operation.method().getName())) {
+          continue;
+        }
+        for (long answer : new long[] {0, 1, 7}) {
+          Set<String> results = new LinkedHashSet<>();
+          for (long left : new long[] {0, -1, 0x7654_3210_fedc_ba98L}) {
+            library.answer(left, left);
+            driver.devices().memGetInfo(1);
+            library.answer(answer, 0);
+            results.add(result(operation).replaceFirst("address: 0x\\w+|@\\w+", ""));
+          }
+          assertThat(results).as("%s: %d", operation, answer).hasSize(1);
+        }
+      }
+      library.answer(-1, -1);
+      driver.devices().memGetInfo(1);
+      library.answer(0, 0);
+      assertThat(driver.memory().pointerGetAttribute(1, 9, 0x10)).isZero();
+      library.answer(-1, -1);
+      driver.devices().memGetInfo(1);
+      library.answer(0, 0);
+      assertThat(driver.graphs().graphNodeGetEnabled(0x99, 0x11)).isFalse();
+    }
+  }
+
+  /** The streams that exist from the start are others in each context. */
+  @Test
+  void streamsThatExistFromTheStart_areThoseOfTheDevice() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      driver.devices().memGetInfo(1);
+      for (long stream : new long[] {0, 1, 2}) {
+        for (Operation operation : new DriverOperations(stream).all(driver)) {
+          library.reset();
+          library.answer(2, 0);
+          library.makeCurrent(0xeee);
+          if (!OF_DEVICES.contains(operation.method().getDeclaringClass())
+              && !OF_STREAMS.contains(operation.method().getName())) {
+            continue;
+          }
+          Throwable _ = operation.attempt();
+          assertThat(library.calls())
+              .as("%s", operation)
+              .allMatch(call -> call.startsWith("cuCtxSetCurrent") || call.endsWith(" in c001"));
+        }
+      }
     }
   }
 }

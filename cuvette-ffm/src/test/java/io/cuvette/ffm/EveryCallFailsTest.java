@@ -104,6 +104,35 @@ class EveryCallFailsTest {
     }
   }
 
+  /** A call before that would have been made again is over. */
+  @Test
+  void callThatIsRefused_isNotMadeAgain_forACallBefore() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      driver.devices().memGetInfo(1);
+      for (Operation operation : new DriverOperations().all(driver)) {
+        prepare(library, "none");
+        if (OF_CONTEXTS.contains(operation.method().getDeclaringClass())
+            || operation.method().getName().equals("launchKernel")
+            || operation.run() != null) {
+          continue;
+        }
+        for (String function : called(library)) {
+          driver.streams().streamSynchronize(1, 0x5);
+          driver.events().eventQuery(1, 0x6);
+          prepare(library, "none");
+          library.fail(function, CudaStatus.INVALID_HANDLE.code());
+          CudaException _ = operation.run();
+          assertThat(library.calls())
+              .as("%s where %s fails", operation, function)
+              .filteredOn(call -> call.startsWith(function + "@"))
+              .hasSizeBetween(1, function.endsWith("NodeSetAttribute") ? 2 : 1); // set back
+        }
+      }
+    }
+  }
+
   private static void checkContext(StubLibrary library, Operation operation, CudaStatus status) {
     library.reset();
     if (operation.run() != null) {
@@ -119,6 +148,18 @@ class EveryCallFailsTest {
           .filteredOn(call -> call.startsWith(function + "@"))
           .extracting(call -> call.substring(call.lastIndexOf(' ') + 1))
           .isIn(List.of("c001"), List.of("0", "c001"));
+      library.reset();
+      library.makeCurrent(0xeee);
+      library.setMode(1);
+      library.fail(function, status.code());
+      library.failToo("cuCtxSetCurrent");
+      CudaException thrown = operation.run();
+      String what = operation + " where " + function + " fails, and the context";
+      assertThat(library.current()).as(what).isEqualTo(0xeee);
+      assertThat(library.mode()).as(what).isEqualTo(1);
+      if (library.calls().stream().anyMatch(call -> call.startsWith("cuCtxSetCurrent"))) {
+        assertThat(thrown).as(what).hasMessageStartingWith("cuCtxSetCurrent(context=0xc001)");
+      }
     }
   }
 

@@ -10,6 +10,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -149,6 +151,26 @@ class FfmHostNodesTest extends StubDriverTest {
     assertThat(run()).isEqualTo(1);
     end();
     assertThat(run()).isEqualTo(1);
+  }
+
+  /** Whatever is done next with graphs finds out that nothing runs a function any more. */
+  @Test
+  void functionThatNothingRuns_isForgottenByWhatComesNext() {
+    List<Runnable> next =
+        List.of(
+            () -> graphs.graphDestroyNode(0x100),
+            () -> graphs.graphDestroy(0xabc),
+            () -> graphs.graphExecDestroy(0x99),
+            () -> graphs.graphAddNode(1, 0xabd, new long[0], new GraphNodeParams.Host(() -> {})));
+    for (Runnable each : next) {
+      add();
+      byte[] node = library.memory("host_node", 16).toArray(ValueLayout.JAVA_BYTE);
+      library.destroyUserObject();
+      each.run();
+      library.memory("host_node", 16).copyFrom(MemorySegment.ofArray(node));
+      assertThat(run()).isZero();
+    }
+    end();
   }
 
   /** What no node got may hold much of a program. */
