@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.fail;
 
 import io.cuvette.driver.NvtxAttributes;
 import io.cuvette.driver.NvtxCalls;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.observe.Observed;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
@@ -173,10 +174,14 @@ class NvtxDomainTest {
     assertThat(domain.rangePush(NvtxEvent.of("a"))).isZero();
     assertThat(domain.rangePush("b")).isOne();
     assertThat(domain.rangePush(NvtxEvent.of("c"))).isEqualTo(2);
-    assertThat(List.of(Nvtx.rangePush("a"), Nvtx.rangePush("b", 1), Nvtx.rangePushC("c", 1)))
-        .as("of another domain")
-        .containsExactly(0, 1, 2);
-    assertThat(List.of(Nvtx.rangePop(), Nvtx.rangePop(), Nvtx.rangePop())).containsExactly(2, 1, 0);
+    for (int around = 0; around < 6; around += 3) {
+      assertThat(List.of(Nvtx.rangePush("a"), Nvtx.rangePush("b", 1), Nvtx.rangePushC("c", 1)))
+          .as("of another domain")
+          .containsExactly(around, around + 1, around + 2);
+    }
+    for (int around = 5; around >= 0; around--) {
+      assertThat(Nvtx.rangePop()).isEqualTo(around);
+    }
     assertThat(List.of(domain.rangePop(), domain.rangePop(), domain.rangePop()))
         .containsExactly(2, 1, 0);
     for (NvtxRange range :
@@ -316,5 +321,38 @@ class NvtxDomainTest {
     }
     assertThat(domain.rangePop()).isOne();
     assertThat(domain.rangePop()).isZero();
+  }
+
+  @Test
+  void library_isThereIfAToolListens() {
+    assertThat(Nvtx.library().isPresent()).isEqualTo(Nvtx.isListening());
+  }
+
+  @Test
+  void text_isTheNameOfADomain() {
+    assertThat(Nvtx.defaultDomain()).hasToString("default domain");
+    assertThat(Nvtx.domain("of a test")).hasToString("domain of a test");
+    assertThat(Nvtx.domain("of a test")).isSameAs(Nvtx.domain("of a test"));
+  }
+
+  /** Without a tool as well, and on a device that is not simulated. */
+  @Test
+  void names_areForWhatIsOpen() {
+    for (boolean simulated : new boolean[] {true, false}) {
+      CudaOptions options =
+          CudaOptions.simulated()
+              .withDecorator(driver ->
+                  DriverProxy.of((method, arguments) ->
+                      method.getName().equals("isSimulated")
+                          ? (Object) simulated
+                          : DriverProxy.forward(driver, method, arguments)));
+      try (Cuda cuda = Cuda.open(options)) {
+        CudaStream stream = cuda.device(0).createStream();
+        Nvtx.name(cuda.device(0), "device");
+        Nvtx.name(stream, "stream");
+        stream.close();
+        assertThatIllegalStateException().isThrownBy(() -> Nvtx.name(stream, "stream"));
+      }
+    }
   }
 }

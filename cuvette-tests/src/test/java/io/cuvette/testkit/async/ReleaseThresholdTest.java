@@ -11,6 +11,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.instrument.Faults;
@@ -21,6 +22,7 @@ import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -247,5 +249,33 @@ class ReleaseThresholdTest {
     return cuda.driver()
         .pools()
         .memPoolGetAttribute(cuda.driver().pools().deviceGetDefaultMemPool(0), RESERVED);
+  }
+
+  /** All is more than the largest number: the driver has a number of its own for it. */
+  @CudaTest(simulatedOnly = true)
+  void thresholdThatIsSet_isTheDrivers_andAllIsAll(Cuda cuda, ScriptedDriver driver) {
+    driver.note(
+        "memPoolSetAttribute",
+        call -> call.number("attribute") == THRESHOLD ? call.number("value") + "" : null);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      for (long bytes : new long[] {0, 1, MIB, Long.MAX_VALUE - 1, Long.MAX_VALUE}) {
+        driver.takeNotes();
+        resource.attributes().setReleaseThreshold(bytes);
+        assertThat(driver.takeNotes())
+            .containsExactly(Long.toString(bytes == Long.MAX_VALUE ? KEEP_ALL : bytes));
+        assertThat(resource.attributes().releaseThreshold()).isEqualTo(bytes);
+      }
+    }
+  }
+
+  /** What every device has already is not asked for again, by whoever borrows the pool next. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void accessToTheHostsPool_isRequestedOnce(Cuda cuda, ScriptedDriver driver) {
+    driver.note(
+        "memPoolSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
+    new PinnedMemoryResource(cuda).close();
+    assertThat(driver.takeNotes()).allMatch(devices -> !devices.equals("[]"));
+    new PinnedMemoryResource(cuda).close();
+    assertThat(driver.takeNotes()).isEmpty();
   }
 }

@@ -12,6 +12,8 @@ import io.cuvette.CudaStream;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
 import io.cuvette.MemoryPool;
+import io.cuvette.OpenObject;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
@@ -367,5 +369,27 @@ class GraphMemoryTest {
       assertThat(Bytes.areAll(result, 3)).isTrue();
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  /** Whichever step of making its first piece fails. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatCannotBeMade_isNotLeftOpen(Cuda cuda, ScriptedDriver driver) {
+    for (String step : List.of("streamBeginCapture", "streamEndCapture", "streamCreate")) {
+      String call = step.equals("streamCreate") ? "streamCreateWithPriority" : step;
+      driver.fail(call, CudaStatus.OUT_OF_MEMORY, 1);
+      assertThatThrownBy(() -> cuda.device(0).createGraphMemory(ITEM))
+          .as(call)
+          .isInstanceOf(CudaException.class);
+      assertThat(cuda.openObjects())
+          .as(call)
+          .extracting(OpenObject::what)
+          .noneMatch(what -> what.startsWith("graph memory"));
+      driver.unscript(call);
+    }
+    assertThatThrownBy(() -> cuda.device(0).createGraphMemory(-1))
+        .isInstanceOf(IllegalArgumentException.class);
+    try (GraphMemory memory = cuda.device(0).createGraphMemory(ITEM)) {
+      assertThat(cuda.openObjects()).extracting(OpenObject::what).contains(memory.toString());
+    }
   }
 }

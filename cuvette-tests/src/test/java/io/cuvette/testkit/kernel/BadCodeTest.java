@@ -22,7 +22,14 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.TestKernels;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Code that cannot run here gets one error, which says what it is and what is here. */
 class BadCodeTest {
@@ -178,5 +185,27 @@ class BadCodeTest {
           .hasMessageContaining("belongs to another Cuda");
       assertThat(script.count("launchKernel")).isZero();
     }
+  }
+
+  /** Bytes, code of each kind that a device takes, and a file. */
+  @CudaTest
+  void codeOfEachForm_isLoaded(Cuda cuda, @TempDir Path folder) throws IOException {
+    byte[] code = TestKernels.code("launches.ptx");
+    Path file = Files.write(folder.resolve("launches.ptx"), code);
+    List<Callable<CudaModule>> forms =
+        List.of(
+            () -> CudaModule.load(cuda, code),
+            () -> CudaModule.load(cuda, KernelCode.of(Kind.PTX, code)),
+            () -> CudaModule.load(cuda, KernelCode.ofPtx(new String(code, StandardCharsets.UTF_8))),
+            () -> CudaModule.load(cuda, file));
+    for (Callable<CudaModule> form : forms) {
+      try (CudaModule module = form.call()) {
+        assertThat(module.kernel("scale").name()).isEqualTo("scale");
+      } catch (Exception e) {
+        throw new AssertionError("form " + forms.indexOf(form), e);
+      }
+    }
+    assertThatThrownBy(() -> CudaModule.load(cuda, folder.resolve("nothing")))
+        .isInstanceOf(NoSuchFileException.class);
   }
 }

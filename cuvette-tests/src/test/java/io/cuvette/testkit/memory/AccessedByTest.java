@@ -11,6 +11,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Random;
 import java.util.Set;
 
 /** The live set of the places for which managed memory is mapped. */
@@ -164,5 +165,46 @@ class AccessedByTest {
       assertThatThrownBy(() -> buffer.accessedBy().add(MemoryLocation.hostNuma(0)))
           .isInstanceOf(IllegalArgumentException.class);
     }
+  }
+
+  /** Each operation says whether it changed the set, as that of any set does. */
+  @CudaTest(devices = 4, simulatedOnly = true)
+  void everyOperation_isThatOfAPlainSet(Cuda cuda) {
+    List<MemoryLocation> all = List.of(device(0), device(1), device(2), device(3), HOST);
+    Random random = new Random(7);
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
+      Set<MemoryLocation> places = buffer.accessedBy();
+      Set<MemoryLocation> plain = new HashSet<>();
+      for (int i = 0; i < 300; i++) {
+        MemoryLocation one = all.get(random.nextInt(all.size()));
+        Set<MemoryLocation> some = new HashSet<>();
+        all.forEach(each -> {
+          if (random.nextBoolean()) {
+            some.add(each);
+          }
+        });
+        int kind = random.nextInt(8);
+        assertThat(done(kind, places, one, some))
+            .as("%d of %s or %s in %s", kind, one, some, plain)
+            .isEqualTo(done(kind, plain, one, some));
+        assertThat(places).isEqualTo(plain);
+        assertThat(places.size()).isEqualTo(plain.size());
+        assertThat(places.isEmpty()).isEqualTo(plain.isEmpty());
+      }
+    }
+  }
+
+  private static boolean done(
+      int kind, Set<MemoryLocation> set, MemoryLocation one, Set<MemoryLocation> some) {
+    return switch (kind) {
+      case 0 -> set.add(one);
+      case 1 -> set.remove(one);
+      case 2 -> set.addAll(some);
+      case 3 -> set.removeAll(some);
+      case 4 -> set.retainAll(some);
+      case 5 -> set.removeIf(some::contains);
+      case 6 -> set.contains(one);
+      default -> set.containsAll(some);
+    };
   }
 }

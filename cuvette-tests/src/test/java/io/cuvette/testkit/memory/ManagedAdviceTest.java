@@ -337,4 +337,31 @@ class ManagedAdviceTest {
       assertThat(buffer.lastPrefetchLocation()).contains(device(cuda));
     }
   }
+
+  /** What else a driver answers has nothing to do with how the memory was allocated. */
+  @CudaTest(simulatedOnly = true)
+  void otherErrors_areNotExplained(Cuda cuda, ScriptedDriver driver) {
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
+      for (CudaStatus status :
+          List.of(CudaStatus.NOT_SUPPORTED, CudaStatus.INVALID_VALUE, CudaStatus.UNKNOWN)) {
+        driver.fail("memAdvise", status);
+        driver.fail("memRangeGetAttribute", status);
+        for (Consumer<ManagedBuffer> call :
+            List.<Consumer<ManagedBuffer>>of(
+                one -> one.setReadMostly(true), ManagedBuffer::isReadMostly)) {
+          assertThatThrownBy(() -> call.accept(buffer))
+              .isInstanceOfSatisfying(
+                  CudaException.class,
+                  e -> {
+                    assertThat(e.status()).isEqualTo(status);
+                    assertThat(e.getMessage().contains("not for this memory with this driver"))
+                        .as("%s", status)
+                        .isEqualTo(status == CudaStatus.NOT_SUPPORTED);
+                  });
+        }
+      }
+      driver.unscript("memAdvise");
+      driver.unscript("memRangeGetAttribute");
+    }
+  }
 }

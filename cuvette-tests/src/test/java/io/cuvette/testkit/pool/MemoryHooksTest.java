@@ -12,6 +12,7 @@ import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
@@ -120,5 +121,24 @@ class MemoryHooksTest {
     }
     pool.allocate(512).close();
     assertThat(seen).hasValue(1);
+  }
+
+  /** The frames of the library are not the program's, whatever package they are in. */
+  @Test
+  void lineProfileHook_hasNoFrameOfTheLibrary_andSizesInTheirUnit() throws Exception {
+    LineProfileHook hook = new LineProfileHook();
+    try (Scope _ = pool.useHook(hook)) {
+      pool.allocate(1024).close();
+      pool.allocate(512).close();
+    }
+    StringBuilder report = new StringBuilder();
+    hook.printReport(report);
+    assertThat(report.toString()).startsWith("_root (1.50KB, 1.00KB)\n").contains("(1.00KB, ");
+    for (String line : report.toString().lines().skip(1).toList()) {
+      String file = line.strip().replaceFirst("\\.java:.*", "");
+      for (String folder : List.of("", "internal/pool/", "internal/block/", "internal/base/")) {
+        assertThat(LineProfileHook.class.getResource(folder + file + ".class")).as(line).isNull();
+      }
+    }
   }
 }
