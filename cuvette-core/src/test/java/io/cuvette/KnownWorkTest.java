@@ -2,8 +2,13 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.clock.Moment;
 import io.cuvette.internal.clock.StreamClock;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -167,6 +172,107 @@ class KnownWorkTest extends OrderingFixture {
       brief.close();
       clock.askIfIdleBefore();
       assertThat(clock.isDone(number, number)).isTrue();
+    }
+  }
+
+  /** What each of some streams knows of each other, as two numbers. */
+  private static final class Model {
+    private static final int STREAMS = 5;
+    private final StreamClock[] clocks;
+    private final long[][][] known = new long[STREAMS][STREAMS][2];
+    private final long[][] done = new long[STREAMS][2];
+
+    Model(StreamClock[] clocks) {
+      this.clocks = clocks;
+    }
+
+    private static void raise(long[] numbers, long[] by) {
+      numbers[0] = Math.max(numbers[0], by[0]);
+      numbers[1] = Math.max(numbers[1], by[1]);
+    }
+
+    void follow(int asking, long[][] moment) {
+      for (int of = 0; of < STREAMS; of++) {
+        if (of != asking) {
+          raise(known[asking][of], moment[of]);
+        }
+      }
+    }
+
+    /** What comes before a moment of a stream. */
+    long[][] at(int stream, Moment moment) {
+      long[][] all = new long[STREAMS][];
+      for (int of = 0; of < STREAMS; of++) {
+        all[of] = known[stream][of].clone();
+      }
+      all[stream] = new long[] {moment.noted(), moment.queued()};
+      return all;
+    }
+
+    void done(long[][] moment) {
+      for (int of = 0; of < STREAMS; of++) {
+        raise(done[of], moment[of]);
+      }
+    }
+
+    /** What is done may be forgotten. */
+    void check() {
+      for (int asking = 0; asking < STREAMS; asking++) {
+        for (int of = 0; of < STREAMS; of++) {
+          for (int kind = 0; kind < 2; kind++) {
+            long most = known[asking][of][kind];
+            for (long number = Math.max(1, most - 2); number <= most + 2; number++) {
+              boolean isAfter =
+                  clocks[asking].isAfter(
+                      clocks[of],
+                      kind == 0 ? number : StreamClock.NOT_NOTED,
+                      kind == 1 ? number : StreamClock.NOT_NOTED);
+              boolean isForgotten =
+                  known[asking][of][0] <= done[of][0] && known[asking][of][1] <= done[of][1];
+              assertThat(isAfter || isForgotten)
+                  .as("%d of %d by %d: %d of %d", kind, of, asking, number, most)
+                  .isEqualTo(number <= most || isForgotten);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void anyProgram_knowsOfEachStreamTheLatestThatItHeard() {
+    SplittableRandom random = new SplittableRandom(1);
+    for (int round = 0; round < 40; round++) {
+      CudaStream[] streams = new CudaStream[Model.STREAMS];
+      Arrays.setAll(streams, _ -> stream());
+      StreamClock[] clocks =
+          Arrays.stream(streams).map(each -> each.state.clock).toArray(StreamClock[]::new);
+      Model model = new Model(clocks);
+      List<Moment> moments = new ArrayList<>();
+      List<long[][]> knowing = new ArrayList<>();
+      for (int step = 0; step < 60; step++) {
+        int stream = random.nextInt(Model.STREAMS);
+        boolean isHeld = random.nextInt(3) > 0;
+        if (isHeld) {
+          CudaDriver _ = streams[stream].state.hold();
+        }
+        Moment moment = clocks[stream].moment(0);
+        assertThat(moment.noted() == moment.queued()).isEqualTo(!isHeld);
+        if (isHeld) {
+          streams[stream].state.unhold();
+        }
+        moments.add(moment);
+        knowing.add(model.at(stream, moment));
+        int which = random.nextInt(moments.size());
+        int asking = random.nextInt(Model.STREAMS);
+        clocks[asking].follow(moments.get(which));
+        model.follow(asking, knowing.get(which));
+        if (random.nextInt(10) == 0) {
+          StreamClock.done(moments.get(which));
+          model.done(knowing.get(which));
+        }
+        model.check();
+      }
     }
   }
 }

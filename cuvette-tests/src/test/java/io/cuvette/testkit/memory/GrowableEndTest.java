@@ -14,11 +14,15 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.LaunchConfig;
+import io.cuvette.MemoryPool;
+import io.cuvette.PoolOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.TestKernels;
@@ -222,5 +226,74 @@ class GrowableEndTest {
     script.unscript("memAddressFree");
     cuda.close();
     assertThat(script.notes()).hasSize(1);
+  }
+
+  /** Nobody else keeps the pool from giving it out. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatAPoolLends_isNotShrunk(Cuda cuda) {
+    GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+    buffer.grow(8 * MIB);
+    PoolOptions options = PoolOptions.DEFAULTS.withUpstream((_, _) -> buffer);
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      for (boolean isUsed : new boolean[] {true, false}) {
+        Buffer part = pool.allocate(MIB);
+        if (!isUsed) {
+          part.close();
+        }
+        assertThatThrownBy(() -> buffer.shrink(4 * MIB))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("a pool lends from it");
+        assertThat(buffer.byteSize()).isEqualTo(8 * MIB);
+        part.close();
+      }
+    }
+    assertThat(buffer.isClosed()).isTrue();
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void memoryThatAnOperationIsAt_isNotShrunk(Cuda cuda, ScriptedDriver script)
+      throws InterruptedException {
+    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+        Hold hold = script.hold("memsetD8Async")) {
+      buffer.grow(8 * MIB);
+      Thread filling = threads.start(() -> buffer.fill((byte) 1));
+      hold.awaitBegun();
+      assertThatThrownBy(() -> buffer.shrink(MIB))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("operations of others go on");
+      assertThat(buffer.byteSize()).isEqualTo(8 * MIB);
+      hold.release();
+      filling.join();
+      threads.assertNoFailures();
+      buffer.shrink(MIB);
+      assertThat(buffer.byteSize()).isEqualTo(MIB);
+    }
+  }
+
+  /** The stream cannot be asked for its work before the capture ends. */
+  @CudaTest(simulatedOnly = true)
+  void memoryClosedWhileItsStreamCaptures_isUnmappedAfterTheWork(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    long free = cuda.device(0).memoryInfo().freeBytes();
+    GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
+    buffer.grow(4 * MIB);
+    try (Gate gate = Gate.on(stream)) {
+      buffer.fill((byte) 1, stream);
+      CudaGraph graph =
+          stream.capture(() -> {
+            buffer.close();
+            assertThat(script.count("memUnmap")).isZero();
+          });
+      graph.close();
+      assertThat(buffer.isClosed()).isTrue();
+      assertThat(script.count("memUnmap")).as("its work goes on").isZero();
+      gate.open();
+    }
+    stream.synchronize();
+    for (int i = 0; i < 3; i++) {
+      cuda.device(0).synchronize();
+      cuda.device(0).growable(MIB).close(); // takes back what graphs have left
+    }
+    assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free);
   }
 }
