@@ -12,7 +12,9 @@ import io.cuvette.internal.base.Await;
 import io.cuvette.internal.session.DeferredFrees;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -64,7 +66,7 @@ class CallbackCrowdTest {
       if (name.equals(failing)) {
         throw new CudaException(CudaStatus.NOT_SUPPORTED, name, "the test's");
       }
-      if (name.equals("memFree")) {
+      if (name.startsWith("memFree")) {
         Runnable now = atFree;
         atFree = () -> {};
         now.run();
@@ -221,6 +223,38 @@ class CallbackCrowdTest {
     Await.until(isFreed::get);
     waiting.getFirst().join();
     assertThat(seen).containsExactly(true);
+  }
+
+  /** What it asks of the driver would be what the free waits for. */
+  @Test
+  void callbackOfAnotherThread_doesNotHoldAStream_whileMemoryIsFreed() throws Exception {
+    await(stream.addCallback(() -> {}));
+    MemoryPool pool = new MemoryPool(cuda);
+    pool.allocate(512, device.nullStream()).close();
+    device.synchronize();
+    Map<String, Runnable> frees = new LinkedHashMap<>();
+    frees.put("plain", MemoryResource.direct().allocate(512, stream)::close);
+    frees.put("managed", cuda.allocateManaged(512)::close);
+    frees.put("pinned", cuda.directPinned().allocate(512)::close);
+    frees.put("a pool's", pool::freeAllBlocks);
+    frees.put("the wait for a device", device::synchronize);
+    for (Map.Entry<String, Runnable> each : frees.entrySet()) {
+      List<Boolean> waits = new ArrayList<>();
+      List<Thread> threads = new ArrayList<>();
+      atFree =
+          () -> {
+            Thread adding = Thread.ofPlatform().start(() -> stream.addCallback(() -> {}));
+            Await.until(() -> isAtRest(adding));
+            waits.add(adding.isAlive());
+            threads.add(adding);
+          };
+      each.getValue().run();
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertThat(waits).as(each.getKey()).containsExactly(true);
+      stream.synchronize();
+    }
   }
 
   private DeferredFrees withOneLeft() throws Exception {

@@ -127,6 +127,23 @@ class EngineRulesTest {
     }
   }
 
+  /** Nobody is to believe that its work is done. */
+  @Test
+  void deviceThatCallbacksLeaveNoGapToWaitFor_isNotTakenForOneThatWasWaitedFor() {
+    try (Cuda cuda = Cuda.open(TWO.withDecorator(this::noting))) {
+      Device device = cuda.device(0).core();
+      long before = device.waits();
+      cuda.session().frees().beginHold();
+      cuda.device(0).synchronize();
+      assertThat(calls).isEmpty();
+      assertThat(device.isAwaitedSince(before)).isFalse();
+      cuda.session().frees().endHold();
+      cuda.device(0).synchronize();
+      assertThat(calls).containsExactly("memFree 0");
+      assertThat(device.isAwaitedSince(before)).isTrue();
+    }
+  }
+
   @Test
   void closeInsideCodeOfTheUser_isRefused_unlessAllIsClosed() {
     Cuda cuda = Cuda.open(CudaOptions.simulated());

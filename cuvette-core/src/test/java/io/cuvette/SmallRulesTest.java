@@ -19,9 +19,11 @@ import io.cuvette.internal.base.ByteSize;
 import io.cuvette.internal.base.Locked;
 import io.cuvette.internal.base.PerThread;
 import io.cuvette.internal.base.Spans;
+import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.HostView;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.FreeingStreams;
 import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.session.Device;
@@ -393,6 +395,27 @@ class SmallRulesTest {
     for (int wrong : new int[] {0, -1}) {
       assertThatThrownBy(() -> new TraceRing(wrong))
           .hasMessage("capacity: %d (expected: >= 1)".formatted(wrong));
+    }
+  }
+
+  /** Who tries does without: any other failure is no answer. */
+  @Test
+  void sourceOfMemory_thatIsTried_givesNoneWhereMemoryIsOut() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      OpenStream stream = cuda.currentStream().core();
+      for (CudaStatus status : CudaStatus.values()) {
+        CudaException failure = new CudaException(status, "upstream", "the test's");
+        ChunkSource source =
+            (_, _) -> {
+              throw failure;
+            };
+        if (status == CudaStatus.OUT_OF_MEMORY) {
+          assertThat(source.tryAllocate(64, stream)).isNull();
+        } else {
+          assertThatThrownBy(() -> source.tryAllocate(64, stream)).isSameAs(failure);
+        }
+        assertThatThrownBy(() -> source.allocate(64, stream)).isSameAs(failure);
+      }
     }
   }
 }

@@ -10,6 +10,7 @@ import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.base.Await;
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -157,5 +158,24 @@ class ReleaseThresholdsTest {
   void poolsOfTheMachine_areKnownToAll_andSimulatedOnesToOneCuda() {
     assertThat(ReleaseThresholds.of(false)).isSameAs(ReleaseThresholds.of(false));
     assertThat(ReleaseThresholds.of(true)).isNotSameAs(ReleaseThresholds.of(true));
+  }
+
+  /** Also one whose thread has ended since. */
+  @Test
+  void stepOfAThread_isInTheWayOfNoOther() throws InterruptedException {
+    List<Runnable> steps =
+        List.of(
+            () -> thresholds.before(1),
+            () -> thresholds.raise(driver, 1),
+            () -> thresholds.before(1),
+            () -> thresholds.raise(driver, 1),
+            () -> thresholds.restore(driver, 1),
+            () -> thresholds.forget(1),
+            () -> thresholds.before(1));
+    for (Runnable step : steps) {
+      Thread thread = Thread.ofPlatform().daemon().start(step);
+      assertThat(thread.join(Duration.ofSeconds(20))).as("%d", steps.indexOf(step)).isTrue();
+    }
+    assertThat(thresholds.before(1)).isEqualTo(KEEP_ALL);
   }
 }
