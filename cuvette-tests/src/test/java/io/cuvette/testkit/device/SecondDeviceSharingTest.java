@@ -20,6 +20,7 @@ import io.cuvette.EventOptions;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryResource;
 import io.cuvette.PageHandles;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -29,6 +30,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.TestKernels;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -199,6 +201,38 @@ class SecondDeviceSharingTest {
       far.launch(kernel, config, imported, 2f, 32);
       far.synchronize();
       far.device().disablePeerAccess(near.device());
+    }
+  }
+
+  /** They are mapped for the device that they were imported for, and copied by that. */
+  @CudaTest(devices = 2, peers = "all", simulatedOnly = true)
+  void pagesThatWereImported_areForTheirDeviceAlone(Subject subject, Cuda cuda) {
+    Cuda importer = importer(subject);
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withExportable(true);
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options);
+        Buffer ours = pool.allocate(MIB, cuda.device(1).nullStream());
+        PageHandles handles = pool.export(ours);
+        PinnedBuffer out = importer.allocatePinned(MIB);
+        CudaModule module = TestKernels.launches(importer);
+        CudaStream theirs = importer.device(1).createStream();
+        CudaStream far = importer.device(0).createStream();
+        DeviceBuffer imported = importer.device(1).importBuffer(handles, theirs)) {
+      CudaKernel scale = module.kernel("scale");
+      LaunchConfig config = LaunchConfig.of(1, 32);
+      imported.fill((byte) 0, theirs);
+      theirs.launch(scale, config, imported, 2f, 32);
+      theirs.synchronize();
+      importer.device(0).enablePeerAccess(importer.device(1));
+      assertThatThrownBy(() -> far.launch(scale, config, imported, 2f, 32))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("expected: memory that %s", importer.device(0));
+      out.segment().fill((byte) 7);
+      imported.copyFrom(out, far);
+      far.synchronize();
+      out.segment().fill((byte) 8);
+      out.copyFrom(imported, far);
+      far.synchronize();
+      assertThat(out.segment().asSlice(0, MIB).toArray(ValueLayout.JAVA_BYTE)).containsOnly(7);
     }
   }
 }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
@@ -28,18 +29,21 @@ import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.FirstDevice;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /** What is done on one device is asked of the driver for that device, whichever is the first. */
 class SecondDeviceTest {
+  private static final int MIB = 1 << 20;
 
   private static void use(Buffer buffer, CudaStream stream) {
     buffer.fill((byte) 1, stream);
@@ -237,5 +241,39 @@ class SecondDeviceTest {
     }
     assertThat(device.memoryInfo().freeBytes()).isPositive();
     assertThat(driver.notes()).isEmpty();
+  }
+
+  /** A batch has addresses alone, which the stream's device may not have access to. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void batchWithMemoryThatTheStreamsDeviceCannotAccess_isCopiedByItsOwner(
+      Cuda cuda,
+      ScriptedDriver script,
+      @NonBlocking CudaStream near,
+      @OnDevice(1) DeviceMemoryResource resource,
+      @OnDevice(1) CudaStream far) {
+    try (PinnedBuffer in = cuda.allocatePinned(MIB);
+        PinnedBuffer out = cuda.allocatePinned(MIB);
+        Buffer kept = resource.allocate(MIB, far);
+        Buffer plain = MemoryResource.direct().allocate(MIB, near)) {
+      far.synchronize();
+      in.segment().fill((byte) 6);
+      CopyBatch.of(halves(kept), halves(in)).copy(near);
+      near.synchronize();
+      CopyBatch.of(halves(out), halves(kept)).copy(near);
+      near.synchronize();
+      assertThat(out.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(6);
+      assertThat(script.count("memcpyBatchAsync")).isZero();
+      in.segment().fill((byte) 5);
+      CopyBatch.of(halves(plain), halves(in)).copy(near);
+      CopyBatch.of(halves(out), halves(plain)).copy(near);
+      near.synchronize();
+      assertThat(out.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(5);
+      assertThat(script.count("memcpyBatchAsync")).isEqualTo(2);
+    }
+  }
+
+  private static List<Buffer> halves(Buffer buffer) {
+    long half = buffer.byteSize() / 2;
+    return List.of(buffer.slice(0, half), buffer.slice(half, half));
   }
 }
