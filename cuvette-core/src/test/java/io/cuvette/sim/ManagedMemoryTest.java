@@ -5,7 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.IntUnaryOperator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Managed memory: both sides see it, and advice holds on exactly the pages it was given for. */
 class ManagedMemoryTest extends SimTestBase {
@@ -157,5 +166,99 @@ class ManagedMemoryTest extends SimTestBase {
         "device: 2",
         () -> driver.memory().memPrefetchAsync(0, address, 1, 1, 2, 0));
     driver.devices().ctxSynchronize(0);
+  }
+
+  /** What holds for one page. */
+  private static final class Page {
+    boolean readMostly;
+    int[] preferred = {0, 0};
+    final Set<Integer> accessedBy = new TreeSet<>();
+    int[] prefetched = {0, 0};
+
+    int[] location(boolean isPrefetched) {
+      return isPrefetched ? prefetched : preferred;
+    }
+  }
+
+  private void change(Random random, List<Page> pages, long from, long bytes) {
+    int[][] locations = {{1, 0}, {1, 1}, {2, 0}, {3, 0}, {4, 0}};
+    int[] location = locations[random.nextInt(locations.length)];
+    int[] seen = location[0] == 4 ? new int[] {3, 0} : location;
+    int advice = 1 + random.nextInt(7);
+    if (advice == 7) {
+      driver.memory().memPrefetchAsync(0, from, bytes, location[0], location[1], 0);
+      driver.streams().streamSynchronize(0, 0);
+    } else if (advice >= 5 && location[0] > 2) {
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "location type",
+          () -> driver.memory().memAdvise(0, from, bytes, advice, location[0], location[1]));
+      return;
+    } else {
+      driver.memory().memAdvise(0, from, bytes, advice, location[0], location[1]);
+    }
+    int by = location[0] == 1 ? location[1] : Integer.MAX_VALUE;
+    for (Page page : pages) {
+      switch (advice) {
+        case 1, 2 -> page.readMostly = advice == 1;
+        case 3 -> page.preferred = seen;
+        case 4 -> page.preferred = new int[] {0, 0};
+        case 5 -> page.accessedBy.add(by);
+        case 6 -> page.accessedBy.remove(by);
+        default -> page.prefetched = seen;
+      }
+    }
+  }
+
+  private void assertAttributes(List<Page> pages, long from, long bytes) {
+    IntUnaryOperator value = i -> driver.memory().memRangeGetAttribute(0, i, from, bytes);
+    boolean readMostly = pages.stream().allMatch(page -> page.readMostly);
+    assertThat(value.applyAsInt(1)).isEqualTo(readMostly ? 1 : 0);
+    for (boolean isPrefetched : new boolean[] {false, true}) {
+      int[] first = pages.getFirst().location(isPrefetched);
+      boolean isOne =
+          pages.stream().allMatch(page -> Arrays.equals(page.location(isPrefetched), first));
+      boolean isOneDevice =
+          pages.stream().allMatch(page -> device(page.location(isPrefetched)) == device(first));
+      int shift = isPrefetched ? 2 : 0;
+      assertThat(value.applyAsInt(2 + shift)).isEqualTo(isOneDevice ? device(first) : -2);
+      assertThat(value.applyAsInt(5 + shift)).isEqualTo(isOne ? first[0] : 0);
+      assertThat(value.applyAsInt(6 + shift)).isEqualTo(isOne ? first[1] : 0);
+    }
+    Set<Integer> all = new TreeSet<>(pages.getFirst().accessedBy);
+    pages.forEach(page -> all.retainAll(page.accessedBy));
+    int[] expected = {-2, -2, -2, -2};
+    int count = 0;
+    for (int device : all) {
+      expected[count++] = device == Integer.MAX_VALUE ? -1 : device;
+    }
+    assertThat(driver.memory().memRangeGetAttributeList(0, 3, from, bytes, 4)).isEqualTo(expected);
+    assertThat(value.applyAsInt(3)).isEqualTo(expected[0]);
+  }
+
+  private static int device(int[] location) {
+    return location[0] == 1 ? location[1] : location[0] == 0 ? -2 : -1;
+  }
+
+  /** Any advice about any range, beside what holds for each page. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3})
+  void attributesOfARange_areWhatAllItsPagesAgreeOn(long seed) {
+    Random random = new Random(seed);
+    int count = 12;
+    long start = driver.memory().memAllocManaged(0, count * 4096L - 100, 1).address();
+    List<Page> pages = Stream.generate(Page::new).limit(count).toList();
+    for (int step = 0; step < 150; step++) {
+      int first = random.nextInt(count);
+      int last = first + random.nextInt(Math.min(4, count - first));
+      long from = start + first * 4096L + random.nextInt(1000);
+      long bytes = (last - first) * 4096L + 1 + random.nextInt(2000);
+      List<Page> range = pages.subList(first, last + 1);
+      if (random.nextBoolean()) {
+        change(random, range, from, bytes);
+      }
+      assertAttributes(range, from, bytes);
+    }
+    assertAttributes(pages, start, count * 4096L - 100);
   }
 }
