@@ -36,14 +36,21 @@ final class DriverOperations {
 
   private final Arena arena = Arena.ofAuto();
   private final long handle;
+  private final int number;
 
   DriverOperations() {
-    this(8);
+    this(8, 1);
   }
 
-  /** Gives a number for each address, size and handle. */
-  DriverOperations(long handle) {
+  /**
+   * Gives numbers.
+   *
+   * @param handle for each address, size and handle
+   * @param number for each device, kind and flag
+   */
+  DriverOperations(long handle, int number) {
     this.handle = handle;
+    this.number = number;
   }
 
   /** A call of a part of the driver. */
@@ -122,7 +129,7 @@ final class DriverOperations {
         new GraphNodeParams.EventRecord(6),
         new GraphNodeParams.EventWait(6),
         new GraphNodeParams.Child(9),
-        new GraphNodeParams.Allocation(1, 64, List.of(0), 0),
+        new GraphNodeParams.Allocation(number, 64, List.of(0), 0),
         new GraphNodeParams.Free(0xab),
         new GraphNodeParams.Conditional(3, GraphConditionType.values()[0], 1));
   }
@@ -144,21 +151,21 @@ final class DriverOperations {
 
   private Object sample(Class<?> type) {
     return switch (type.getSimpleName()) {
-      case "int" -> 1;
+      case "int" -> number;
       case "long" -> handle;
       case "short" -> (short) 7;
       case "byte" -> (byte) 7;
       case "boolean" -> true;
       case "String" -> "text";
-      case "int[]" -> new int[] {1};
+      case "int[]" -> new int[] {number};
       case "long[]" -> new long[] {8};
       case "byte[]" -> new byte[64];
       case "MemorySegment" -> arena.allocate(64);
       case "Arena" -> arena;
       case "Runnable" -> (Runnable) () -> {};
       case "List" -> List.of(new GraphEdge(8, 9));
-      case "PoolProperties" -> new PoolProperties(1, 1, 1, 1, 64);
-      case "AllocationProperties" -> new AllocationProperties(1, 1, 1);
+      case "PoolProperties" -> new PoolProperties(1, 1, 1, number, 64);
+      case "AllocationProperties" -> new AllocationProperties(1, 1, number);
       case "BoxCopy" -> {
         BoxCopy.Side side = new BoxCopy.Side(0xab, 8, 2);
         yield new BoxCopy(side, side, 4, 2, 1);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -15,6 +16,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -164,7 +166,7 @@ class EveryCallAnswersTest {
       driver.devices().memGetInfo(0);
       driver.devices().memGetInfo(1);
       for (long stream : new long[] {0, 1, 2}) {
-        for (Operation operation : new DriverOperations(stream).all(driver)) {
+        for (Operation operation : new DriverOperations(stream, 1).all(driver)) {
           library.reset();
           library.answer(2, 0);
           library.makeCurrent(0xeee);
@@ -179,5 +181,62 @@ class EveryCallAnswersTest {
         }
       }
     }
+  }
+
+  /** What takes kinds of places, which a number stands for as well here, or a count. */
+  private static final Set<String> OF_PLACES =
+      Set.of(
+          "memGetDefaultMemPool",
+          "memGetMemPool",
+          "memSetMemPool",
+          "memPoolGetAccess",
+          "memPoolSetAccess",
+          "memGetAccess",
+          "memSetAccess",
+          "memRangeGetAttributeList");
+
+  /** Functions of nodes are kept by an object of the graph, and are looked for in it. */
+  private static final String OF_FUNCTIONS =
+      "cu(UserObject|Graph(Retain|Release)UserObject|GraphHostNodeGetParams|CtxSetCurrent).*";
+
+  @Test
+  void deviceThatIsNotThere_isRefused_beforeTheLibrary() throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    int refused = 0;
+    try (CudaDriver driver = library.open()) {
+      driver.devices().memGetInfo(0);
+      driver.devices().memGetInfo(1);
+      for (int device : new int[] {2, -1}) {
+        List<Operation> right = new DriverOperations().all(driver);
+        List<Operation> wrong = new DriverOperations(8, device).all(driver);
+        for (int i = 0; i < right.size(); i++) {
+          if (OF_PLACES.contains(right.get(i).method().getName())
+              || !isOfDevice(library, right.get(i))) {
+            continue;
+          }
+          library.reset();
+          library.answer(2, 0);
+          assertThat(wrong.get(i).attempt())
+              .as("%s", wrong.get(i))
+              .isInstanceOfSatisfying(
+                  CudaException.class,
+                  e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_DEVICE));
+          assertThat(library.calls())
+              .as("%s", wrong.get(i))
+              .allMatch(call -> call.matches(OF_FUNCTIONS));
+          refused++;
+        }
+      }
+    }
+    assertThat(refused).isGreaterThan(150);
+  }
+
+  /** Whether the second device shows, by its context or its handle. */
+  private static boolean isOfDevice(StubLibrary library, Operation operation) {
+    library.reset();
+    library.answer(2, 0);
+    library.makeCurrent(0xeee);
+    Throwable _ = operation.attempt();
+    return library.calls().stream().anyMatch(call -> call.matches(".*(c001|\\b41\\b).*"));
   }
 }

@@ -54,6 +54,16 @@ class FfmCopyCallsTest extends StubDriverTest {
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
           .hasMessageEndingWith("copy 1 of the batch failed");
+      for (int failed : new int[] {0, 1, 41}) {
+        old.answer(0, failed + 1);
+        assertThatThrownBy(() -> copy(other))
+            .hasMessageEndingWith("copy %d of the batch failed", failed);
+      }
+      old.answer(0, -1);
+      assertThatThrownBy(() -> copy(other))
+          .as("none of them alone")
+          .hasMessageContaining("cuMemcpyBatchAsync(count=2, stream=0x5, device=1)")
+          .hasMessageNotContaining("of the batch");
     }
   }
 

@@ -128,11 +128,11 @@ static CUresult cuMemcpyBatchAsync_v13000(CUdeviceptr *to, CUdeviceptr *from, si
   NOTE("cuMemcpyBatchAsync@13000(%s, %llx)", batch_text(to, from, bytes, count, p, first, kinds, text), U(stream));
   return 0;
 }
-/* The second copy is what fails, if any does. */
+/* The second copy is what fails, if any does, or the one before the second answer; none if it is -1. */
 static CUresult cuMemcpyBatchAsync_v12080(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
     CUmemcpyAttributes *p, size_t *first, size_t kinds, size_t *failed, CUstream stream) {
   char text[400];
-  *failed = 1;
+  if (answers[1] != (uint64_t)-1) *failed = answers[1] ? answers[1] - 1 : 1;
   NOTE("cuMemcpyBatchAsync@12080(%s, %llx)", batch_text(to, from, bytes, count, p, first, kinds, text), U(stream));
   return 0;
 }
