@@ -64,7 +64,6 @@ final class ForeignMemory {
     BufferBase buffer = BufferKind.base(face);
     long bytes = buffer.byteSize();
     buffer.attach(new BorrowedBlock(face, stream, buffer.address(), bytes, owner, peers));
-    buffer.block().opened();
     return buffer.asBuffer();
   }
 

@@ -14,8 +14,13 @@ import java.net.SocketTimeoutException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -179,5 +184,55 @@ class IpcEdgesTest {
         .isNotInstanceOf(NullPointerException.class)
         .hasMessageContaining("path: /");
     assertThat(peer.open()).isEmpty();
+  }
+
+  /** Whoever waits for another that receives has what is left of its time then. */
+  @Test
+  void secondReceiver_waitsForTheFirst_andThenForItsMessage() throws Exception {
+    byte[] message = new IpcFrame(IpcFrame.Kind.MESSAGE, List.of(), new byte[] {7}).toBytes();
+    CountDownLatch received = new CountDownLatch(1);
+    CountDownLatch goesOn = new CountDownLatch(1);
+    List<Duration> patience = Collections.synchronizedList(new ArrayList<>());
+    var slow =
+        new FakeDescriptors() {
+          private int given;
+
+          @Override
+          public Received receive(int socket, int maxBytes, Duration timeout) {
+            patience.add(timeout);
+            received.countDown();
+            await(goesOn);
+            int from = given % message.length;
+            int bytes = Math.min(maxBytes, message.length - from);
+            given += bytes;
+            return new Received(Arrays.copyOfRange(message, from, from + bytes), new int[0]);
+          }
+        };
+    IpcChannel channel = IpcChannel.of(slow, slow.memoryFile("socket", 0), "for a test");
+    FutureTask<byte[]> first = receiver(channel);
+    Thread.ofPlatform().daemon().start(first);
+    await(received);
+    FutureTask<byte[]> second = receiver(channel);
+    Thread waiting = Thread.ofPlatform().daemon().start(second);
+    while (waiting.getState() != Thread.State.TIMED_WAITING && waiting.isAlive()) {
+      Thread.onSpinWait();
+    }
+    goesOn.countDown();
+    assertThat(first.get(40, TimeUnit.SECONDS)).containsExactly(7);
+    assertThat(second.get(40, TimeUnit.SECONDS)).containsExactly(7);
+    assertThat(patience).allMatch(Duration::isPositive);
+    channel.close();
+  }
+
+  private static FutureTask<byte[]> receiver(IpcChannel channel) {
+    return new FutureTask<>(() -> channel.receiveMessage(Duration.ofSeconds(40)).bytes());
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }

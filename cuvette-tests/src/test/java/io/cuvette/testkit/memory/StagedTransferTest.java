@@ -13,6 +13,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.HostRows;
 import io.cuvette.MemoryLimit;
+import io.cuvette.PinnedAllocator;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -36,6 +37,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -443,5 +445,27 @@ class StagedTransferTest {
     assertThat(told).hasSize(1);
     assertThat(told.getFirst().getLevel()).isEqualTo(Level.WARNING);
     assertThat(told.getFirst().getMessage()).startsWith("no page-locked memory for a transfer (");
+  }
+
+  /** Which the library asks as often as it needs to, and gives back at the end. */
+  @CudaTest
+  void transfer_goesThroughMemoryOfTheUsersAllocator(Cuda cuda) {
+    AtomicInteger asked = new AtomicInteger();
+    PinnedAllocator before = cuda.pinnedAllocator();
+    cuda.setPinnedAllocator(bytes -> {
+      asked.incrementAndGet();
+      return cuda.directPinned().allocate(bytes);
+    });
+    for (int bytes : SIZES) {
+      byte[] pattern = Bytes.random(bytes, bytes);
+      byte[] back = new byte[bytes];
+      try (Buffer buffer = cuda.allocate(bytes)) {
+        buffer.copyFrom(MemorySegment.ofArray(pattern));
+        buffer.copyTo(MemorySegment.ofArray(back));
+      }
+      assertThat(back).isEqualTo(pattern);
+    }
+    assertThat(asked).hasPositiveValue();
+    cuda.setPinnedAllocator(before);
   }
 }

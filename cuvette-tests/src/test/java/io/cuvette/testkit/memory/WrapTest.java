@@ -23,9 +23,11 @@ import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
@@ -296,6 +298,27 @@ class WrapTest {
           }
         }
       }
+    }
+  }
+
+  /** As that of memory which the library allocated: the driver is not needed for it. */
+  @CudaTest(simulatedOnly = true)
+  void hostCopyOfWrappedPageLockedMemory_isMadeByTheHost(Cuda cuda, ScriptedDriver driver) {
+    byte[] pattern = Bytes.random(5, 100_000);
+    byte[] back = new byte[pattern.length];
+    try (PinnedBuffer original = cuda.allocatePinned(pattern.length);
+        Buffer wrapped = cuda.wrap(original.address(), pattern.length, original)) {
+      for (Buffer each : List.of(original, wrapped, wrapped.slice(0))) {
+        original.segment().fill((byte) 0);
+        Arrays.fill(back, (byte) 0);
+        each.copyFrom(MemorySegment.ofArray(pattern));
+        each.copyTo(MemorySegment.ofArray(back));
+        assertThat(back).isEqualTo(pattern);
+      }
+    }
+    for (String copy :
+        List.of("memcpyAsync", "memcpyHtoDAsync", "memcpyDtoHAsync", "memHostAlloc")) {
+      assertThat(driver.count(copy)).as(copy).isLessThanOrEqualTo(copy.endsWith("Alloc") ? 1 : 0);
     }
   }
 }

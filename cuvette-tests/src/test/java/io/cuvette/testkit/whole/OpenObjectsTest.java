@@ -15,6 +15,7 @@ import io.cuvette.OpenObject;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Kind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -148,5 +149,32 @@ class OpenObjectsTest {
       stream.addCallback(() -> {}).join();
       assertThat(cuda.openObjects()).hasSameSizeAs(before);
     }
+  }
+
+  private static long listedAt(Cuda cuda, long address) {
+    String place = " at 0x%x".formatted(address);
+    return whats(cuda).stream().filter(what -> (what + ",").contains(place + ",")).count();
+  }
+
+  /** Beside the memory that it is a part of, which may begin there as well. */
+  @CudaTest
+  void bufferOfEachKind_isListedOnce_untilItIsClosed(Cuda cuda) {
+    for (Kind kind : Kind.values()) {
+      Buffer buffer = kind.allocate(cuda, UNEVEN);
+      long address = buffer.address();
+      long listed = listedAt(cuda, address);
+      Buffer wrapped = cuda.wrap(address, UNEVEN, buffer);
+      assertThat(listedAt(cuda, address)).as("%s, whose owner closes it", kind).isEqualTo(listed);
+      Buffer slice = buffer.slice(8);
+      assertThat(listedAt(cuda, slice.address())).as("a slice").isZero();
+      wrapped.close();
+      Buffer adopted = cuda.device(0).adopt(address, UNEVEN, () -> {});
+      assertThat(listedAt(cuda, address)).as("%s adopted", kind).isEqualTo(listed + 1);
+      adopted.close();
+      assertThat(listedAt(cuda, address)).as("%s", kind).isEqualTo(listed);
+      buffer.close();
+      assertThat(listedAt(cuda, address)).as("%s closed", kind).isEqualTo(listed - 1);
+    }
+    cuda.device(0).synchronize();
   }
 }
