@@ -70,6 +70,9 @@ final class FakeSharing extends ForwardingDriver {
   /** Whether the next import of memory that is mapped already maps it at one more address. */
   volatile boolean mapsAgain;
 
+  /** Whether all questions about events fail. */
+  volatile boolean saysNothingOfEvents;
+
   /** What tests do in the middle of a call. */
   volatile UnaryOperator<String> during = call -> call;
 
@@ -237,6 +240,9 @@ final class FakeSharing extends ForwardingDriver {
         @Override
         public boolean eventQuery(int device, long event) {
           fail("eventQuery");
+          if (saysNothingOfEvents) {
+            throw new CudaException(CudaStatus.UNKNOWN, "eventQuery", "made to fail");
+          }
           return super.eventQuery(device, event);
         }
       };

@@ -133,6 +133,10 @@ class ImportedEndTest extends OverFakeSharing {
         assertThat(driver.failing).as("was asked").isEmpty();
         assertThat(driver.frees).hasValue(0);
       }
+      driver.saysNothingOfEvents = true;
+      cuda.engine().imports().settle();
+      driver.saysNothingOfEvents = false;
+      assertThat(driver.frees).hasValue(0);
       gate.countDown();
       one.synchronize();
       driver.failing.put("eventQuery", CudaStatus.UNKNOWN);
@@ -281,5 +285,19 @@ class ImportedEndTest extends OverFakeSharing {
       device.synchronize();
       driver.ordered().memFreeAsync(0, below, 0);
     }
+  }
+
+  /** What the driver locks as it frees could be what the callback waits for. */
+  @Test
+  void plainMemoryThatIsClosedInACallback_isUnmappedAfterThat() {
+    DeviceBuffer buffer = device.importBuffer(descriptor(PLAIN, 9, 0, 64), one);
+    two.addCallback(
+            () -> {
+              buffer.close();
+              assertThat(buffer.isClosed()).isTrue();
+              assertThat(driver.frees).hasValue(0);
+            })
+        .join();
+    settleUntilFreed(1);
   }
 }

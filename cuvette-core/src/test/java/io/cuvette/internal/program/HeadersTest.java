@@ -111,4 +111,16 @@ class HeadersTest {
     }
     assertThat(found("#include <h0>\n")).isEmpty();
   }
+
+  /** One file more, and nobody reads them all. */
+  @Test
+  void moreFilesThanAnyProgramHas_areNotKnown() throws IOException {
+    StringBuilder source = new StringBuilder();
+    for (int i = 0; i < 5_000; i++) {
+      Files.createFile(second.resolve("f" + i));
+      source.append("#include <f").append(i).append(">\n");
+    }
+    assertThat(found(source.toString()).orElseThrow()).hasSize(5_000);
+    assertThat(found(source + "#include <c.h>\n")).isEmpty();
+  }
 }
