@@ -273,4 +273,34 @@ class GraphModelTest extends SimTestBase {
     assertThat(driver.graphs().graphNodeGetParams(fill))
         .isEqualTo(new GraphNodeParams.Fill(memory, 1, 1, 32));
   }
+
+  /** Nor are events that other processes may know, or those that are gone. */
+  @Test
+  void eventsOfNodes_areThoseOfThisProcessAlone() {
+    long plain = driver.events().eventCreate(0, 0);
+    long shared = driver.events().eventCreate(0, 6);
+    long gone = driver.events().eventCreate(0, 0);
+    driver.events().eventDestroy(0, gone);
+    long record = add(graph, new GraphNodeParams.EventRecord(plain));
+    long wait = add(graph, new GraphNodeParams.EventWait(plain));
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    for (long event : new long[] {shared, gone, NO_HANDLE, 0}) {
+      CudaStatus status = event == shared ? INVALID : CudaStatus.INVALID_HANDLE;
+      for (GraphNodeParams params :
+          List.of(new GraphNodeParams.EventRecord(event), new GraphNodeParams.EventWait(event))) {
+        long node = params instanceof GraphNodeParams.EventRecord ? record : wait;
+        assertFails(status, "event", () -> add(graph, params));
+        assertFails(status, "event", () -> driver.graphs().graphNodeSetParams(0, node, params));
+        assertFails(
+            status,
+            "event",
+            () -> driver.graphs().graphExecNodeSetParams(0, executable, node, params));
+      }
+    }
+    assertThat(driver.graphs().graphGetNodes(graph)).containsExactly(record, wait);
+    assertThat(driver.graphs().graphNodeGetParams(record))
+        .isEqualTo(new GraphNodeParams.EventRecord(plain));
+    assertThat(driver.graphs().graphNodeGetParams(wait))
+        .isEqualTo(new GraphNodeParams.EventWait(plain));
+  }
 }

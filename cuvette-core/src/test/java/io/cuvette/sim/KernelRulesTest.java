@@ -337,4 +337,70 @@ class KernelRulesTest {
       assertThat(kernels.kernelGetParamInfo(k, 0)).isEqualTo(new KernelParameter(0, 8));
     }
   }
+
+  private static final int LOOKS = 12_000;
+
+  /** What a thread looks at again and again, and whether it waits in that way. */
+  private static Map<String, KernelFunction> looks(boolean waits) {
+    Map<String, KernelFunction> looks = new LinkedHashMap<>();
+    MemorySegment bytes = MemorySegment.ofArray(new byte[3]);
+    if (waits) {
+      looks.put("byte", t -> t.getByte(t.pointer(0)));
+      looks.put("int", t -> t.getInt(t.pointer(0)));
+      looks.put("long", t -> t.getLong(t.pointer(0)));
+      looks.put("float", t -> t.getFloat(t.pointer(0)));
+      looks.put("double", t -> t.getDouble(t.pointer(0)));
+      looks.put("update that changes nothing", t -> t.atomicUpdate(t.pointer(0), old -> old));
+      looks.put("update of a long", t -> t.atomicUpdateLong(t.pointer(0), old -> old));
+      looks.put("exchange in vain", t -> t.atomicCas(t.pointer(0), 5, 6));
+      return looks;
+    }
+    Map<String, KernelFunction> writes = new LinkedHashMap<>();
+    writes.put("byte", t -> t.setByte(t.pointer(0) + 32, (byte) 1));
+    writes.put("int", t -> t.setInt(t.pointer(0) + 32, 1));
+    writes.put("long", t -> t.setLong(t.pointer(0) + 32, 1));
+    writes.put("bytes", t -> t.setBytes(t.pointer(0) + 32, bytes));
+    writes.put("sum", t -> t.atomicAdd(t.pointer(0) + 32, 1));
+    writes.put("sum of longs", t -> t.atomicUpdateLong(t.pointer(0) + 32, old -> old + 1));
+    writes.put("look elsewhere", t -> t.getInt(t.pointer(0) + 4));
+    writes.forEach((name, write) -> {
+      looks.put(name + " between looks", t -> run(write, t, true));
+      looks.put(name, t -> run(write, t, name.startsWith("look")));
+    });
+    return looks;
+  }
+
+  private static void run(KernelFunction write, KernelThread thread, boolean looks) {
+    if (looks && thread.getInt(thread.pointer(0)) != 0) {
+      throw new IllegalStateException("nobody wrote there");
+    }
+    write.run(thread);
+  }
+
+  /** Only who waits lets others go on each time; the seed alone says so a few times. */
+  @Test
+  void threadThatLooksInVain_givesWay_andOneThatDoesMoreKeepsItsTurn() {
+    int switches = 6;
+    for (boolean waits : new boolean[] {true, false}) {
+      looks(waits)
+          .forEach((name, look) -> {
+            int[] last = {-1};
+            int[] turns = {0};
+            SimulatedKernel kernel =
+                kernel(t -> {
+                  for (int i = 0; i < LOOKS; i++) {
+                    if (last[0] != t.threadX()) {
+                      last[0] = t.threadX();
+                      turns[0]++;
+                    }
+                    look.run(t);
+                  }
+                });
+            int _ = run(3, kernel, threads(2));
+            int least = waits ? LOOKS / 1024 : 2;
+            int most = waits ? LOOKS : switches + 2;
+            assertThat(turns[0]).as(name).isBetween(least, most);
+          });
+    }
+  }
 }
