@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
@@ -26,6 +27,7 @@ import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Timeout;
 
 /** Memory that graphs allocate and free themselves. */
 class GraphMemoryResourceTest {
@@ -275,5 +277,40 @@ class GraphMemoryResourceTest {
 
   private static long value(GraphMemAttribute attribute, int device) {
     return 100L * (1 + attribute.ordinal()) + device;
+  }
+
+  /** No other thread can ask it, nor order anything behind it but by a wait. */
+  @CudaTest(simulatedOnly = true)
+  @Timeout(60)
+  void memoryThatTheOwnStreamOfAnotherThreadUses_isFreedOnceThatIsDone(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) throws Exception {
+    CudaDevice device = cuda.device(0);
+    GraphMemoryResource resource = new GraphMemoryResource(device);
+    List<Buffer> left = new ArrayList<>();
+    List<Gate> gates = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+      Thread using =
+          Thread.ofPlatform()
+              .start(() -> {
+                CudaStream own = device.perThreadStream();
+                gates.add(Gate.on(own));
+                left.getFirst().fill((byte) 1, own);
+              });
+      using.join();
+      driver.note("memFreeAsync");
+      Thread closing = Thread.ofPlatform().start(left.getFirst()::close);
+      for (int i = 0; i < 100 && closing.isAlive(); i++) {
+        closing.join(1);
+      }
+      List<String> early = driver.notes();
+      gates.getFirst().open();
+      closing.join();
+      assertThat(early).isEmpty();
+      assertThat(driver.notes()).containsExactly("memFreeAsync");
+      device.synchronize();
+    }
   }
 }

@@ -82,6 +82,38 @@ class AsyncCopyFailuresTest {
     });
   }
 
+  /** The device has it by then. */
+  @Test
+  void memoryThatOthersPageLocked_isLetGo_onceItIsCopied_whateverItsCompletionFailsWith() {
+    List<Throwable> failures =
+        List.of(
+            new CudaException(CudaStatus.INVALID_VALUE, "completion", "on purpose"),
+            new OutOfMemoryError("on purpose"),
+            new IllegalStateException("on purpose"));
+    for (Throwable failure : failures) {
+      for (boolean in : new boolean[] {true, false}) {
+        try (Arena arena = Arena.ofShared()) {
+          MemorySegment memory = arena.allocate(BYTES, 4096);
+          cuda.driver().memory().memHostRegister(0, memory, 3);
+          driver.answer(
+              "launchHostFunc",
+              _ -> {
+                throw failure;
+              });
+          Throwable thrown =
+              catchThrowable(() -> {
+                var _ =
+                    in ? buffer.copyFromAsync(memory, stream) : buffer.copyToAsync(memory, stream);
+              });
+          driver.unscript("launchHostFunc");
+          assertThat(thrown).as("%s", failure).hasMessageContaining("on purpose");
+          assertThat(stream.isDone()).as("%s", failure).isTrue();
+          cuda.driver().memory().memHostUnregister(0, memory.address());
+        }
+      }
+    }
+  }
+
   @Test
   void copyOfMemoryThatIsNotPageLocked_failsWithTheDriversErrorAlone() {
     try (Arena arena = Arena.ofConfined()) {
