@@ -24,9 +24,9 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
+import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -209,39 +209,48 @@ class UnixSocketsTest {
   }
 
   /** The system changes the user of one thread where the C library is passed by. */
-  private static void becomeUser(int user) {
+  private static boolean becomeUser(int user) {
     long number = System.getProperty("os.arch", "").equals("aarch64") ? 147 : 117; // setresuid
-    int result = Libc.SYSCALL.call(number, -1, user, -1, 0L, 0L);
-    assumeTrue(result == 0, "only root becomes another user");
+    return Libc.SYSCALL.call(number, -1, user, -1, 0L, 0L) == 0;
+  }
+
+  /** What another user makes; -1 if this one cannot be it, or it may not. */
+  private static int asUser(int user, IntSupplier body) {
+    if (!becomeUser(user)) {
+      return -1;
+    }
+    try {
+      return body.getAsInt();
+    } catch (UncheckedIOException e) {
+      return -1;
+    } finally {
+      boolean _ = becomeUser(0);
+    }
   }
 
   @Test
   void peer_isTheUserThatListened_orThatConnected() throws Exception {
     assumeTrue(calls.user() == 0, "only root becomes another user");
     Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
-    String[] paths = {folder.resolve("a").toString(), folder.resolve("b").toString()};
-    FutureTask<int[]> theirs =
-        new FutureTask<>(() -> {
-          int open = calls.listen(paths[1]);
-          becomeUser(4711);
-          int listener = calls.listen(paths[0]);
-          assertThat(calls.user()).isEqualTo(4711);
-          becomeUser(0);
-          Files.setPosixFilePermissions(
-              Path.of(paths[1]), PosixFilePermissions.fromString("rwxrwxrwx"));
-          becomeUser(4712);
-          int client = calls.connect(paths[1], SocketPair.LONG);
-          becomeUser(0);
-          return new int[] {listener, calls.accept(open, SocketPair.LONG), client, open};
-        });
-    Thread.ofPlatform().start(theirs);
-    int[] descriptors = theirs.get();
-    int client = calls.connect(paths[0], SocketPair.LONG);
-    assertThat(calls.peerUser(client)).isEqualTo(4711);
-    assertThat(calls.peerUser(descriptors[1])).isEqualTo(4712);
-    assertThat(calls.peerUser(descriptors[2])).isZero();
-    calls.close(client);
-    Arrays.stream(descriptors).forEach(calls::close);
+    Path open = folder.resolve("open");
+    int own = calls.listen(open.toString());
+    Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
+    FutureTask<int[]> others =
+        new FutureTask<>(() ->
+            new int[] {
+              asUser(4711, () -> calls.listen(path.toString())),
+              asUser(4712, () -> calls.connect(open.toString(), SocketPair.LONG))
+            });
+    Thread.ofPlatform().start(others);
+    int listener = others.get()[0];
+    int client = others.get()[1];
+    assumeTrue(listener >= 0 && client >= 0, "another user may not use the folder");
+    int server = calls.accept(own, SocketPair.LONG);
+    int connected = calls.connect(path.toString(), SocketPair.LONG);
+    assertThat(calls.peerUser(connected)).isEqualTo(4711);
+    assertThat(calls.peerUser(server)).isEqualTo(4712);
+    assertThat(calls.peerUser(client)).isZero();
+    List.of(own, listener, client, server, connected).forEach(calls::close);
   }
 
   @Test
