@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -177,6 +178,34 @@ class FfmDescriptorsTest {
     for (Path other : List.of(pipe, folder, Path.of("/dev/null"), Path.of("/dev/full"))) {
       assertThatThrownBy(() -> calls.openMemoryFile(other.toString()))
           .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  /** Who waits for a reader of a pipe would find one. */
+  @Test
+  void pipeInMemory_isNotOpened() throws Exception {
+    Path memory = Path.of("/dev/shm");
+    assumeTrue(Files.isWritable(memory), "no folder in memory");
+    Path pipe = memory.resolve("cuvette-test-" + ProcessHandle.current().pid());
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    try {
+      FutureTask<Void> writing =
+          new FutureTask<>(() -> {
+            FileChannel.open(pipe, StandardOpenOption.WRITE).close();
+            return null;
+          });
+      Thread writer = Thread.ofPlatform().daemon().start(writing);
+      assertThatThrownBy(() -> calls.openMemoryFile(pipe.toString()))
+          .isInstanceOf(IllegalArgumentException.class);
+      writer.join(20);
+      assertThatThrownBy(() -> calls.openMemoryFile(pipe.toString()))
+          .isInstanceOf(IllegalArgumentException.class);
+      writer.join(50);
+      assertThat(writing.isDone()).isFalse();
+      FileChannel.open(pipe, StandardOpenOption.READ).close();
+      writing.get();
+    } finally {
+      Files.delete(pipe);
     }
   }
 
