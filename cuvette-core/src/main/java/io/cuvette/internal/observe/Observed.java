@@ -149,7 +149,6 @@ public final class Observed {
       range.pushed = true;
     } else if (tool != null) {
       range.number = tool.domainRangeStart(handle, attributes);
-      range.started = true;
     }
     if (range.event != null) {
       range.event.begin();
@@ -164,7 +163,7 @@ public final class Observed {
     }
     if (tool != null && range.pushed) {
       tool.domainRangePop(handle);
-    } else if (tool != null && range.started) {
+    } else if (tool != null) {
       tool.domainRangeEnd(handle, range.number);
     }
     if (event != null && event.shouldCommit()) {

@@ -6,10 +6,9 @@ import org.jspecify.annotations.Nullable;
 public final class OpenRange {
   final @Nullable RangeEvent event;
 
-  /** The number of a range that was started. */
+  /** The number of a range that was started, and not pushed. */
   long number;
 
-  boolean started;
   boolean pushed;
 
   OpenRange(@Nullable RangeEvent event) {

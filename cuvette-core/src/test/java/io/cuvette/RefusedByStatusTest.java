@@ -1,0 +1,188 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What each status of the driver becomes, for whatever it refuses, and what is left then. */
+@Timeout(60)
+class RefusedByStatusTest {
+  private static final int BYTES = 4096;
+  private static final UUID ELSEWHERE = new UUID(7, 7);
+
+  private final Map<String, CudaStatus> refusals = new ConcurrentHashMap<>();
+  private final Map<String, AtomicInteger> calls = new ConcurrentHashMap<>();
+
+  /** Whether a call that is refused has done its work. */
+  private volatile boolean isDone;
+
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(driver ->
+                  DriverProxy.of((method, arguments) -> {
+                    String name = method.getName();
+                    counted(name).incrementAndGet();
+                    CudaStatus refusal = refusals.get(name);
+                    if (refusal == null) {
+                      return name.equals("ipcOpenEventHandle")
+                          ? driver.events().eventCreate((int) arguments[0], 0)
+                          : DriverProxy.forward(driver, method, arguments);
+                    }
+                    if (isDone) {
+                      DriverProxy.forward(driver, method, arguments);
+                    }
+                    throw new CudaException(refusal, name, "the test's");
+                  })));
+  private final CudaDevice device = cuda.device(0);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private AtomicInteger counted(String name) {
+    return calls.computeIfAbsent(name, _ -> new AtomicInteger());
+  }
+
+  /** What a call throws as the driver refuses another with a status. */
+  private Throwable refused(String call, CudaStatus status, Runnable what) {
+    refusals.put(call, status);
+    Throwable thrown = catchThrowable(what::run);
+    refusals.clear();
+    assertThat(thrown).as("%s by %s", status, call).isNotNull();
+    return Objects.requireNonNull(thrown);
+  }
+
+  private static void checkSame(Throwable thrown, CudaStatus status) {
+    assertThat(thrown)
+        .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+
+  /** Lack of memory says nothing about the event. */
+  @Test
+  void eventThatCannotBeImported_isExplained_butForWantOfWhatItTakes() {
+    for (CudaStatus status : CudaStatus.values()) {
+      boolean isOfIt = status != CudaStatus.OPERATING_SYSTEM && status != CudaStatus.OUT_OF_MEMORY;
+      for (UUID process : new UUID[] {ELSEWHERE, cuda.session().process()}) {
+        EventDescriptor descriptor =
+            new EventDescriptor(false, process, new UUID(0, 0), new byte[64]);
+        Throwable thrown =
+            refused("ipcOpenEventHandle", status, () -> device.importEvent(descriptor));
+        checkSame(thrown, status);
+        boolean isOwn = !process.equals(ELSEWHERE);
+        assertThat(thrown.getMessage().contains("made by this very process"))
+            .as("%s", status)
+            .isEqualTo(isOfIt && isOwn);
+        assertThat(thrown.getMessage().contains("process is gone or has closed it"))
+            .as("%s", status)
+            .isEqualTo(isOfIt && !isOwn);
+      }
+    }
+  }
+
+  @Test
+  void memoryThatCannotBeMapped_isExplainedByWhatTheStatusSays() {
+    BufferDescriptor descriptor =
+        new BufferDescriptor(
+            BufferDescriptor.Kind.PLAIN, 0, 64, ELSEWHERE, new UUID(0, 0), new byte[64]);
+    for (CudaStatus status : CudaStatus.values()) {
+      Throwable thrown = refused("ipcOpenMemHandle", status, () -> device.importBuffer(descriptor));
+      String text = String.valueOf(thrown.getMessage());
+      assertThat(text.contains("its memory was freed"))
+          .as("%s: %s", status, text)
+          .isEqualTo(status == CudaStatus.INVALID_VALUE || status == CudaStatus.INVALID_HANDLE);
+      assertThat(text.contains("is mapped in this process already"))
+          .as("%s: %s", status, text)
+          .isEqualTo(status == CudaStatus.ALREADY_MAPPED);
+      assertThat(text.contains("it is this very process"))
+          .as("%s: %s", status, text)
+          .isEqualTo(status == CudaStatus.INVALID_CONTEXT);
+    }
+  }
+
+  private static Class<?> typeForMemory(CudaStatus status) {
+    return switch (status) {
+      case OUT_OF_MEMORY -> OutOfPinnedMemoryException.class;
+      case HOST_MEMORY_ALREADY_REGISTERED -> IllegalStateException.class;
+      case INVALID_VALUE, NOT_PERMITTED, NOT_SUPPORTED -> IllegalArgumentException.class;
+      default -> CudaException.class;
+    };
+  }
+
+  /** The arena is held for nothing that the driver does not have. */
+  @Test
+  void memoryThatCannotBePageLocked_isTheProgramsAlone() {
+    for (CudaStatus status : CudaStatus.values()) {
+      boolean mayBeDone = status.losesContext() || status == CudaStatus.HOST_MEMORY_NOT_REGISTERED;
+      for (boolean hasWorked : mayBeDone ? new boolean[] {false, true} : new boolean[] {false}) {
+        isDone = hasWorked;
+        Arena arena = Arena.ofShared();
+        MemorySegment segment = arena.allocate(BYTES);
+        counted("memHostUnregister").set(0);
+        Throwable thrown = refused("memHostRegister", status, () -> cuda.registerHost(segment));
+        assertThat(thrown).as("%s", status).isInstanceOf(typeForMemory(status));
+        assertThat(counted("memHostUnregister")).as("%s", status).hasValue(hasWorked ? 1 : 0);
+        cuda.registerHost(segment).close();
+        arena.close();
+      }
+    }
+  }
+
+  @Test
+  void sharedPoolThatCannotBeMade_isExplained_whereTheDeviceMayBeTheReason() {
+    Set<CudaStatus> ofDevice =
+        EnumSet.of(
+            CudaStatus.NOT_SUPPORTED,
+            CudaStatus.NOT_PERMITTED,
+            CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
+            CudaStatus.INVALID_VALUE);
+    var options = DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
+    for (CudaStatus status : CudaStatus.values()) {
+      Throwable thrown =
+          refused("memPoolCreate", status, () -> new DeviceMemoryResource(device, options));
+      assertThat(String.valueOf(thrown.getMessage()).contains("cannot share such a pool"))
+          .as("%s: %s", status, thrown.getMessage())
+          .isEqualTo(ofDevice.contains(status));
+    }
+  }
+
+  /** Whether a stream that waits for it can join a capture by that. */
+  @Test
+  void event_mayBeCaptured_onceOthersCanHaveRecordedIt() {
+    CudaStream stream = device.createStream();
+    CudaStream shown = device.createStream();
+    assertThat(shown.handle()).isNotZero();
+    CudaEvent event = device.createEvent();
+    assertThat(event.isRecorded()).isFalse();
+    assertThat(event.core().mayBeCaptured()).isFalse();
+    event.record(stream);
+    assertThat(event.isRecorded()).isTrue();
+    assertThat(event.core().mayBeCaptured()).as("by a stream that is only here").isFalse();
+    event.record(shown);
+    assertThat(event.core().mayBeCaptured()).as("by one that others have").isTrue();
+    CudaEvent other = device.createEvent();
+    assertThat(other.handle()).isNotZero();
+    assertThat(other.core().mayBeCaptured()).as("others have it").isTrue();
+    CudaEvent imported =
+        device.importEvent(new EventDescriptor(true, ELSEWHERE, new UUID(0, 0), new byte[64]));
+    assertThat(imported.isRecorded()).isTrue();
+    assertThat(imported.core().mayBeCaptured()).as("it is of others").isTrue();
+    assertThat(imported.options()).isEqualTo(new EventOptions(true, false, true));
+  }
+}
