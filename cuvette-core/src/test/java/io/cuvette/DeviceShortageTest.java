@@ -9,15 +9,18 @@ import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.DeviceShortage;
+import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.lifetime.Collector;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Request;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -139,10 +142,18 @@ class DeviceShortageTest {
 
   @Test
   void memoryOnItsWayToTheDriver_isFreeAndPending_untilItIsThere() {
-    pool.allocate(64 * KIB, one).close();
+    Buffer cached = pool.allocate(64 * KIB, one);
+    DevicePool devicePool = poolOf(cached);
+    cached.close();
     List<PoolStats> meanwhile = new ArrayList<>();
-    atFree = () -> meanwhile.add(pool.stats());
+    atFree =
+        () -> {
+          meanwhile.add(pool.stats());
+          assertThat(devicePool.mayHave(1L << 40)).as("some is on its way").isTrue();
+        };
+    assertThat(devicePool.mayHave(1L << 40)).isFalse();
     assertThat(pool.freeAllBlocks()).isEqualTo(64 * KIB);
+    assertThat(devicePool.mayHave(1L << 40)).isFalse();
     assertThat(meanwhile)
         .singleElement()
         .satisfies(now -> {
@@ -150,6 +161,60 @@ class DeviceShortageTest {
           assertThat(now.pendingBytes()).isEqualTo(64 * KIB);
         });
     assertThat(pool.stats().heldBytes()).isZero();
+  }
+
+  private DeviceShortage shortage(Buffer of, long bytes) {
+    Request request = new Request(block(of).arena, bytes, bytes, one.core(), new Refusals());
+    return new DeviceShortage(poolOf(of), request);
+  }
+
+  /** Others' only if the driver is short, and not if it is the limit. */
+  @Test
+  void whatIsCached_isReleasedAndCounted() {
+    Buffer used = pool.allocate(32 * KIB, one);
+    try (MemoryPool idle = new MemoryPool(cuda)) {
+      for (boolean isLimited : new boolean[] {true, false}) {
+        pool.setLimit(isLimited ? MemoryLimit.ofBytes(128 * KIB) : MemoryLimit.none());
+        pool.allocate(64 * KIB, one).close();
+        idle.allocate(16 * KIB, one).close();
+        assertThat(shortage(used, 256 * KIB).releaseCached())
+            .isEqualTo((isLimited ? 64 : 80) * KIB);
+        assertThat(idle.totalBytes()).isEqualTo(isLimited ? 16 * KIB : 0);
+        assertThat(pool.totalBytes()).isEqualTo(32 * KIB);
+      }
+    }
+    used.close();
+  }
+
+  @Test
+  void whatOthersTake_isWhatTheShortageCounts() {
+    Buffer used = pool.allocate(32 * KIB, one);
+    DeviceShortage shortage = shortage(used, KIB);
+    for (int i = 0; i < 3; i++) {
+      assertThat(shortage.takes()).isEqualTo(poolOf(used).takes()).isPositive();
+      pool.allocate(64 * KIB, one).close();
+    }
+    used.close();
+  }
+
+  /** Only closed pools are waited for, and only if they may have memory of the device. */
+  @Test
+  void openPool_isNotWaitedFor_andNoneForMemoryOfTheHost() {
+    CountDownLatch over = new CountDownLatch(1);
+    var _ = two.addCallback(() -> Await.until(() -> over.getCount() == 0, 20_000_000_000L));
+    Buffer used = pool.allocate(32 * KIB, one);
+    MemoryPoolCore core = poolOf(used).pool;
+    used.fill((byte) 1, two);
+    used.close();
+    core.awaitIfClosed(cuda.device(0).core());
+    core.awaitIfClosed(null);
+    assertThat(pool.stats().pendingBytes()).isEqualTo(32 * KIB);
+    pool.close();
+    core.awaitIfClosed(null);
+    assertThat(pool.totalBytes()).isEqualTo(32 * KIB);
+    over.countDown();
+    core.awaitIfClosed(cuda.device(0).core());
+    assertThat(pool.totalBytes()).isZero();
   }
 
   private final class Watched extends ForwardingDriver {

@@ -73,6 +73,30 @@ class LateAndRefusedTest {
     assertThat(chunks.isOver()).as("again, by whoever asks").isTrue();
   }
 
+  /** Neither one that was never there, nor any after the end. */
+  @Test
+  void numberOfNoChunk_isRefusedOrNothing() {
+    Chunks chunks = new Chunks();
+    for (int i = 0; i < 3; i++) {
+      Buffer buffer = MemoryResource.direct().allocate(512, cuda.currentStream());
+      assertThat(chunks.add(EngineMemory.of(buffer), 512)).isEqualTo(i);
+    }
+    assertThat(chunks.remove(Chunks.NONE)).isNull();
+    for (int none : new int[] {3, 15, 16, 17, 1000}) {
+      assertThatThrownBy(() -> chunks.get(none)).isInstanceOf(IllegalStateException.class);
+    }
+    assertThat(chunks.bytes()).isEqualTo(3 * 512);
+    chunks.end();
+    for (int gone : new int[] {0, 2, 3, 15, 16, 1000}) {
+      assertThatThrownBy(() -> chunks.get(gone))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("its Cuda has ended");
+      assertThat(chunks.bytes(gone)).isZero();
+      assertThat(chunks.remove(gone)).isNull();
+    }
+    assertThat(chunks.bytes()).isZero();
+  }
+
   @Test
   void chunks_haveNumbersThatAreUsedAgain_howeverManyThereAre() {
     int count = 40;

@@ -7,14 +7,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryHook;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.Registration;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
 
 class HooksTest {
 
@@ -307,6 +312,37 @@ class HooksTest {
       pool.addHook(hook).close();
       pool.allocate(1).close();
       assertThat(hook.notes).hasSize(10);
+    }
+  }
+
+  /** Each of the calls before and after, and there is no memory that could be given back. */
+  @CudaTest
+  void hookThatThrowsAsAnAllocationFails_isWhatIsThrown(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        MemoryPool limited = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda)) {
+      limited.setLimit(MemoryLimit.ofBytes(UNIT));
+      for (int point = 0; point <= 3; point++) {
+        int at = point;
+        Map<MemoryResource, Supplier<Registration>> pools =
+            Map.of(
+                pool, () -> pool.addHook(throwingAt(at)),
+                limited, () -> limited.addHook(throwingAt(at)),
+                elastic, () -> elastic.addHook(throwingAt(at)));
+        pools.forEach((each, add) -> {
+          if (at < 2 && each != pool) {
+            return; // the driver is not asked
+          }
+          try (var _ = add.get()) {
+            assertThatThrownBy(() -> each.allocate(1L << 48, cuda.currentStream()))
+                .isInstanceOf(UnsupportedOperationException.class)
+                .hasMessage("hook");
+          }
+        });
+      }
+      assertThat(pool.totalBytes() + limited.totalBytes() + elastic.totalBytes()).isZero();
+      pool.assertConsistent();
+      elastic.assertConsistent();
     }
   }
 }

@@ -28,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiFunction;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -300,9 +301,11 @@ class PoolKindsTest {
               isFreed.compareAndSet(false, isIt);
               return call.proceed();
             });
+        AtomicInteger asked = new AtomicInteger();
         script.answer(
             kind.asks,
             call -> {
+              asked.incrementAndGet();
               if (!isFreed.get()) {
                 throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "by the test");
               }
@@ -315,6 +318,7 @@ class PoolKindsTest {
           assertThatThrownBy(() -> pool.of(BYTES, stream))
               .isInstanceOfAny(OutOfDeviceMemoryException.class, OutOfPinnedMemoryException.class);
           assertThat(closed.held.getAsLong()).isEqualTo(BYTES);
+          assertThat(asked).as("asked again for nothing").hasValueLessThanOrEqualTo(2);
         }
       }
       script.unscript(kind.asks);
