@@ -306,6 +306,20 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     reported(Misuse.UNINITIALIZED_READ);
   }
 
+  /** A driver gives handles again, and what is there then was written by nobody. */
+  @Test
+  void newMemory_isUnwritten_whateverItsHandleWas() {
+    long handle = map(0);
+    write(0, 0, 1);
+    unmap(0, 1);
+    virtual.memRelease(handle);
+    tiny.handleAgain(handle);
+    assertThat(map(1)).isEqualTo(handle);
+    read(0, 1, 1);
+
+    reported(Misuse.UNINITIALIZED_READ);
+  }
+
   @Test
   void addressesThatAreGone_orNeverWere_areNotGivenBack() {
     virtual.memAddressFree(range, 8 * PAGE);
