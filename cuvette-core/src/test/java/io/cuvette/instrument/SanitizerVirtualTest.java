@@ -110,6 +110,39 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     assertSilent();
   }
 
+  /** Each device copies its own side. */
+  @Test
+  void copyBetweenDevices_needsNoAccessOfEitherToTheOther() {
+    map(0);
+    map(1);
+    access(1, 1, new int[] {0, 1}, MemAccessFlags.NONE, MemAccessFlags.READ_WRITE);
+    write(0, 0, 1);
+    for (int device = 0; device < 2; device++) {
+      driver.transfers().memcpyPeerAsync(device, page(1), 1, page(0), 0, PAGE, 0);
+      driver.devices().ctxSynchronize(device);
+    }
+    assertSilent();
+
+    driver.transfers().memcpyPeerAsync(0, page(2), 1, page(0), 0, PAGE, 0);
+    reported(Misuse.UNKNOWN_ADDRESS).contains("nothing is mapped at 0x%x".formatted(page(2)));
+  }
+
+  /** It may use all that is there, and no more than that. */
+  @Test
+  void kernel_isGivenMemoryThatIsNotAllMapped() {
+    map(1);
+    map(2);
+    write(0, 1, 2);
+    launch(page(1) + 8, 0);
+    launch(page(2), 0);
+    assertSilent();
+
+    launch(page(3), 0);
+    reported(Misuse.UNKNOWN_ADDRESS).contains("nothing is mapped at 0x%x".formatted(page(3)));
+    unmap(1, 1);
+    reported(Misuse.FREE_WHILE_IN_USE);
+  }
+
   @Test
   void mistake_isReportedOnce_withItsFirstReason() {
     map(0);

@@ -10,6 +10,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
+import io.cuvette.GrowableBuffer;
 import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemAccessFlags;
@@ -17,6 +18,7 @@ import io.cuvette.driver.MemLocationType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
+import java.util.List;
 
 /** Memory of an elastic pool that other devices access. */
 class ElasticPeersTest {
@@ -74,6 +76,41 @@ class ElasticPeersTest {
       assertThat(access(subject, buffer.address(), 0)).isEqualTo(MemAccessFlags.READ_WRITE);
       assertThat(access(subject, buffer.address(), 1)).isEqualTo(MemAccessFlags.NONE);
     }
+  }
+
+  /** As the driver copies between devices: each with access to its own memory. */
+  @CudaTest(devices = 2)
+  void memoryOfOneDeviceAlone_isCopiedToAnother_andBack(Cuda cuda) {
+    int bytes = 100_000;
+    for (CudaDevice near : List.of(cuda.device(0), cuda.device(1))) {
+      CudaDevice far = cuda.device(1 - near.id());
+      try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+          CudaStream stream = near.createStream();
+          CudaStream there = far.createStream();
+          GrowableBuffer growable = near.growable(4 * MIB)) {
+        growable.grow(bytes);
+        for (Buffer buffer : List.of(pool.allocate(bytes, stream), growable.slice(0, bytes))) {
+          assertCopied(buffer, stream, MemoryResource.direct().allocate(bytes, there), there);
+          assertCopied(buffer, stream, MemoryResource.async().allocate(bytes, there), there);
+          assertCopied(buffer, stream, pool.allocate(bytes, there), there);
+          buffer.close();
+        }
+      }
+    }
+  }
+
+  private static void assertCopied(Buffer one, CudaStream near, Buffer other, CudaStream far) {
+    one.fill((byte) 1, near);
+    far.waitFor(near);
+    other.copyFrom(one, far);
+    far.synchronize();
+    assertThat(Bytes.of(other)).containsOnly(1);
+    other.fill((byte) 2, far);
+    near.waitFor(far);
+    one.copyFrom(other, near);
+    near.synchronize();
+    assertThat(Bytes.of(one)).containsOnly(2);
+    other.close();
   }
 
   @CudaTest(devices = 2, peers = "none")

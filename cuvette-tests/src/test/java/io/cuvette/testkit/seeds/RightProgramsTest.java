@@ -1,20 +1,47 @@
 package io.cuvette.testkit.seeds;
 
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.instrument.SanitizerException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A few right programs; {@code -Dcuvette.seeds=10000} runs as many. */
 class RightProgramsTest {
-  private static final int FEW = 24;
+  private static final int FEW = 12;
+
+  private static final int COUNT = Integer.getInteger("cuvette.seeds", FEW);
 
   @Test
   void rightProgram_isRight_underEverySeed() throws Exception {
-    int count = Integer.getInteger("cuvette.seeds", FEW);
-    for (int seed = 0; seed < count; seed++) {
+    for (int seed = 0; seed < COUNT; seed++) {
       try {
         new RightProgram(seed).run();
       } catch (Exception | AssertionError e) {
         throw new AssertionError("seed " + seed, e);
       }
     }
+  }
+
+  @Test
+  void programThatWaitsForPartsAlone_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed++) {
+      try {
+        int _ = new PartsProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  /** In these nothing else waits for the same. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 3, 7, 9})
+  void programThatForgetsOneWait_isFound(long seed) throws Exception {
+    int waits = new PartsProgram(seed).run();
+    assertThatThrownBy(() -> new PartsProgram(seed, waits / 2).run())
+        .isInstanceOf(SanitizerException.class)
+        .hasMessageContaining("RACE");
   }
 }

@@ -3,7 +3,7 @@ package io.cuvette.testkit.seeds;
 import java.util.Locale;
 
 /**
- * Runs a right random program under each of many seeds, on the simulated device below the
+ * Runs two right random programs under each of many seeds, on the simulated device below the
  * sanitizer, and prints which seeds failed: none should.
  *
  * <p>Arguments: the first seed, how many, and for how many seconds at most.
@@ -22,6 +22,7 @@ public final class SeedsMain {
       long seed = first + done++;
       try {
         new RightProgram(seed).run();
+        int _ = new PartsProgram(seed).run();
       } catch (Exception | AssertionError e) {
         failed++;
         System.out.println("seed " + seed + ": " + e);

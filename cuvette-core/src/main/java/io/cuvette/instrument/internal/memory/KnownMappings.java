@@ -14,6 +14,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -61,10 +62,6 @@ public final class KnownMappings {
       this.bytes = bytes;
       this.handle = handle;
       this.site = site;
-    }
-
-    boolean contains(long point) {
-      return Long.compareUnsigned(point - address, bytes) < 0;
     }
   }
 
@@ -188,20 +185,21 @@ public final class KnownMappings {
     }
   }
 
-  /** Whether a range is mapped without a gap. */
-  void check(Range range, CallTrace here, Findings findings) {
-    long end = range.address() + range.bytes();
-    for (long at = range.address(); at < end; ) {
-      Mapping mapping = around(at);
-      if (mapping == null) {
-        explain(range, at, here, findings);
-        return;
-      }
-      at = mapping.address + mapping.bytes;
+  /** How many bytes are mapped from an address on without a gap, up to a number. */
+  long mappedFrom(long address, long most) {
+    long end = address;
+    for (Mapping each = around(end); each != null && end - address < most; each = around(end)) {
+      end = each.address + each.bytes;
     }
+    return Math.min(end - address, most);
   }
 
-  private void explain(Range range, long at, CallTrace here, Findings findings) {
+  /** Whether a range is mapped without a gap. */
+  void check(Range range, CallTrace here, Findings findings) {
+    long at = range.address() + mappedFrom(range.address(), range.bytes());
+    if (at == range.address() + range.bytes()) {
+      return;
+    }
     CallTrace gone = goneFrom(at);
     if (gone != null) {
       findings.add(Misuse.USE_AFTER_FREE, here, "%s: 0x%x was unmapped".formatted(range, at), gone);
@@ -211,35 +209,34 @@ public final class KnownMappings {
     }
   }
 
-  /** Whether a device may do with a range what work does there. */
-  public void checkAccess(Range range, int device, CallTrace here, Findings findings) {
-    if (!findings.isEmpty() || !isReserved(blocks.liveAround(range.address()))) {
+  /** Whether the device of work may do with a range what the work does there. */
+  public void checkAccess(Range range, Work work, Findings findings) {
+    if (!findings.isEmpty()
+        || work.isBetweenDevices
+        || !isReserved(blocks.liveAround(range.address()))) {
       return;
     }
     int needed = range.kind() == Kind.WRITE ? MemAccessFlags.READ_WRITE : MemAccessFlags.READ;
-    long end = range.address() + range.bytes();
-    for (long at = range.address(); at < end; ) {
-      Mapping mapping = around(at);
-      if (mapping == null) {
-        return; // was reported
-      }
-      int access = mapping.access.getOrDefault(device, MemAccessFlags.NONE);
+    long first = Objects.requireNonNullElse(live.floorKey(range.address()), range.address());
+    for (Mapping mapping : inside(first, range.address() + range.bytes() - first).values()) {
+      int access = mapping.access.getOrDefault(work.device, MemAccessFlags.NONE);
       if ((access & needed) != needed) {
         findings.add(
             Misuse.NO_ACCESS,
-            here,
+            work.site,
             "%s: device %d has access %d at 0x%x (expected: %d)"
-                .formatted(range, device, access, at, needed),
+                .formatted(
+                    range, work.device, access, Math.max(range.address(), mapping.address), needed),
             mapping.site);
         return;
       }
-      at = mapping.address + mapping.bytes;
     }
   }
 
   private @Nullable Mapping around(long address) {
     Map.Entry<Long, Mapping> entry = live.floorEntry(address);
-    return entry == null || !entry.getValue().contains(address) ? null : entry.getValue();
+    Mapping below = entry == null ? null : entry.getValue();
+    return below != null && address - below.address < below.bytes ? below : null;
   }
 
   void leaks(Findings findings) {

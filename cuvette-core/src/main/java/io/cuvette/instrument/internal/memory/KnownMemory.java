@@ -231,7 +231,7 @@ public final class KnownMemory {
 
   /**
    * What a kernel may use that is given a number which may be an address: from there to the end of
-   * its block; null if it is none.
+   * its block, or of what is mapped; null if it is none.
    */
   public @Nullable Range argument(long address) {
     KnownBlock block = blocks.liveAround(address);
@@ -240,7 +240,8 @@ public final class KnownMemory {
     }
     KnownBlock lent = lentAround(block, address);
     long bytes = lent.parts() == null ? lent.address + lent.bytes - address : 1;
-    return new Range(address, bytes, Kind.USE, false);
+    long mapped = KnownMappings.isReserved(lent) ? mappings.mappedFrom(address, bytes) : bytes;
+    return new Range(address, Math.max(mapped, 1), Kind.USE, false);
   }
 
   /** Notes that other processes may write a block from now on. */

@@ -16,6 +16,7 @@ public final class Work {
   public final long stream;
   private final List<Range> ranges = new ArrayList<>();
   private @Nullable LaunchWatcher watcher;
+  boolean isBetweenDevices;
 
   public Work(CallTrace site, int device, long stream) {
     this.site = site;
@@ -33,6 +34,12 @@ public final class Work {
 
   public Work holds(long address, long bytes) {
     return uses(address, bytes, Kind.HOLD);
+  }
+
+  /** Each device does what is to be done with its own memory. */
+  public Work betweenDevices() {
+    isBetweenDevices = true;
+    return this;
   }
 
   /** The memory around an argument of a kernel. */

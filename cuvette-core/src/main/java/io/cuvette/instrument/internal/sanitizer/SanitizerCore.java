@@ -253,7 +253,7 @@ public final class SanitizerCore {
     Lane lane = streams.lane(work.device, work.stream, work.site, findings);
     for (Range range : work.ranges()) {
       memory.checkLive(range, work.site, findings);
-      memory.mappings.checkAccess(range, work.device, work.site, findings);
+      memory.mappings.checkAccess(range, work, findings);
     }
     if (lane != null && lane.capture() == null) {
       checkRaces(work, lane, findings);

@@ -55,8 +55,9 @@ public final class SanitizerTransfers implements TransferCalls {
       long bytes,
       long stream) {
     CallTrace site = copy("memcpyPeerAsync", target, source, bytes, stream);
+    Work work = new Work(site, streamDevice, stream).betweenDevices();
     core.queue(
-        new Work(site, streamDevice, stream).reads(source, bytes).writes(target, bytes),
+        work.reads(source, bytes).writes(target, bytes),
         () ->
             calls.memcpyPeerAsync(
                 streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
