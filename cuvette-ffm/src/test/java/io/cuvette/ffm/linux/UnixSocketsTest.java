@@ -108,6 +108,7 @@ class UnixSocketsTest {
     assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
     assertThatThrownBy(() -> calls.lock(file.toString(), Duration.ZERO))
         .hasCauseInstanceOf(SocketTimeoutException.class);
+    noneIsLeft();
     calls.close(locked);
   }
 
@@ -123,7 +124,15 @@ class UnixSocketsTest {
     calls.close(first);
     int locked = second.get();
     assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
+    noneIsLeft();
     calls.close(locked);
+  }
+
+  /** No descriptor of a file that is gone is left. */
+  private static void noneIsLeft() {
+    assertThat(OpenDescriptors.all())
+        .noneMatch(
+            each -> target(Path.of(each)).toString().matches(".*(lock|replaced) \\(deleted\\)"));
   }
 
   private static void awaitTwoDescriptors(Path file) throws IOException {
