@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.GraphNodeParams;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -170,5 +171,27 @@ class DriverThreadsTest {
 
   private long queries() {
     return library.calls().stream().filter(call -> call.startsWith("cuStreamQuery")).count();
+  }
+
+  @Test
+  void whenTheJvmBeginsToShutDown_threadsAreDetached_andNothingElseIsCalled() throws Exception {
+    try (CudaDriver driver = open("shutdown")) {
+      driver.graphs().graphAddNode(1, 0xabc, new long[0], HOST);
+      Method begin =
+          driver
+              .getClass()
+              .getClassLoader()
+              .loadClass("io.cuvette.ffm.Shutdown")
+              .getDeclaredMethod("begin");
+      begin.setAccessible(true);
+      library.reset();
+      library.makeCurrent(0xeee);
+      library.answer(STREAM, 0);
+      begin.invoke(null);
+      assertThat(library.calls()).containsSubsequence(detached(1));
+      library.reset();
+      driver.memory().memFree(1, 8);
+      assertThat(library.calls()).isEmpty();
+    }
   }
 }

@@ -47,7 +47,7 @@ class NvtxTest {
     "device second 1",
     "stream copies 4711",
     "domain Cuvette",
-    "in 2 heap pool 4096+8192 usage 1 type 1 v102/48 range 16",
+    "in 2 heap pool 4096+8192 usage 1 type 1 v102/48 range 16 text 1",
     "in 2 region of 119: 4608+512 count 1 step 16 type 1 v102/48 out 1",
     "in 2 region end 4608 count 1 step 8 kind 1 v102/32",
     "in 2 heap end 119",

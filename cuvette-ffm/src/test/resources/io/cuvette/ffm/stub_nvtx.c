@@ -94,7 +94,7 @@ static void *heap(intptr_t d, const heap_t *h) {
   note("%sin %lld ", "", d, 0, 0);
   note("heap %s %lld+%lld", h->message, (intptr_t)h->range->address, h->range->bytes, 0);
   note("%s usage %lld type %lld v%llx", "", h->usage, h->type, h->version);
-  note("%s/%lld range %lld\n", "", h->size, h->rangeSize, 0);
+  note("%s/%lld range %lld text %lld\n", "", h->size, h->rangeSize, h->messageType);
   return (void *)0x77;
 }
 static void heapEnd(intptr_t d, void *h) { note("%sin %lld heap end %lld\n", "", d, (intptr_t)h, 0); }

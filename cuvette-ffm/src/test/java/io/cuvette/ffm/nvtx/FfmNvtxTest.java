@@ -116,7 +116,10 @@ class FfmNvtxTest {
             "start " + domain + shown,
             "end " + domain + " " + (1L << 41),
             "domain Cuvette",
-            "in " + memory + " heap pool 4398046511104+17179869184 usage 1 type 1 v102/48 range 16",
+            "in "
+                + memory
+                + " heap pool 4398046511104+17179869184 usage 1 type 1 v102/48"
+                + " range 16 text 1",
             "in "
                 + memory
                 + " region of 17592186044416: 4398046511616+34359738369"
