@@ -201,7 +201,7 @@ class DeviceShortageTest {
   @Test
   void openPool_isNotWaitedFor_andNoneForMemoryOfTheHost() {
     CountDownLatch over = new CountDownLatch(1);
-    var _ = two.addCallback(() -> Await.until(() -> over.getCount() == 0, 20_000_000_000L));
+    var _ = two.addCallback(() -> await(over));
     Buffer used = pool.allocate(32 * KIB, one);
     MemoryPoolCore core = poolOf(used).pool;
     used.fill((byte) 1, two);
@@ -215,6 +215,10 @@ class DeviceShortageTest {
     over.countDown();
     core.awaitIfClosed(cuda.device(0).core());
     assertThat(pool.totalBytes()).isZero();
+  }
+
+  private static void await(CountDownLatch latch) {
+    boolean _ = Await.until(() -> latch.getCount() == 0, 20_000_000_000L);
   }
 
   private final class Watched extends ForwardingDriver {

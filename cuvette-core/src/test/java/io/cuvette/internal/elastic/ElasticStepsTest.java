@@ -72,7 +72,8 @@ class ElasticStepsTest {
               .count(() -> {
                 Thread thread = Thread.ofPlatform().start(() -> pool.allocate(512, stream).close());
                 asking.set(thread);
-                Await.until(() -> thread.getState() != Thread.State.RUNNABLE, 1_000_000_000);
+                boolean _ =
+                    Await.until(() -> thread.getState() != Thread.State.RUNNABLE, 1_000_000_000);
                 return Collections.emptyIterator();
               });
       Await.until(() -> !asking.get().isAlive());
@@ -161,7 +162,7 @@ class ElasticStepsTest {
 
   @Test
   void cudaThatIsClosed_closesAllBuffers_ofFrontsToo() {
-    meet(home);
+    ElasticCache _ = meet(home);
     List<Buffer> all = allocate(home);
     all.addAll(allocate(other));
     Buffer pending = pool.allocate(MIB, home);

@@ -18,6 +18,8 @@ import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** What an importer of pages says of a call that fails, and when what that left behind ends. */
 class PageFailuresTest extends TwoProcesses {
@@ -147,5 +149,41 @@ class PageFailuresTest extends TwoProcesses {
       assertThat(script.notes()).hasSize(1);
     }
     below.close();
+  }
+
+  /** Whether or not the failure tells that nothing was done. */
+  @ParameterizedTest
+  @EnumSource(names = {"NOT_PERMITTED", "ILLEGAL_ADDRESS", "UNKNOWN"})
+  void addressesOfPagesWhoseEndFails_areFreedOnceTheyAreUnmapped(CudaStatus status) {
+    script.note("memAddressFree");
+    scripted((cuda, handles) -> {
+      DeviceBuffer buffer = imported(cuda, handles);
+      script.fail("memUnmap", status, 3);
+      assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+      assertThat(script.notes()).isEmpty();
+      for (int i = 0; i < 5; i++) {
+        assertThat(cuda.leaksFound()).as("what failed is tried again").isZero();
+      }
+      assertThat(script.notes()).hasSize(1);
+      imported(cuda, handles).close();
+      assertThat(script.notes()).hasSize(2);
+    });
+    assertThat(script.notes()).hasSize(2);
+  }
+
+  @Test
+  void addressesOfPagesThatMayStayMapped_areFreedWithTheCuda() {
+    script.note("memAddressFree");
+    assertThatThrownBy(() ->
+            scripted((cuda, handles) -> {
+              DeviceBuffer buffer = imported(cuda, handles);
+              script.fail("memUnmap", CudaStatus.ILLEGAL_ADDRESS);
+              assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+              assertThat(cuda.leaksFound()).isZero();
+              assertThat(script.notes()).isEmpty();
+            }))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("memUnmap");
+    assertThat(script.notes()).hasSize(1);
   }
 }
