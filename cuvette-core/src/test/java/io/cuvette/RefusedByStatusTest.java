@@ -31,6 +31,9 @@ class RefusedByStatusTest {
   /** Whether a call that is refused has done its work. */
   private volatile boolean isDone;
 
+  /** Those that memory was page-locked with last. */
+  private final AtomicInteger flags = new AtomicInteger();
+
   private final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated()
@@ -38,6 +41,9 @@ class RefusedByStatusTest {
                   DriverProxy.of((method, arguments) -> {
                     String name = method.getName();
                     counted(name).incrementAndGet();
+                    if (name.equals("memHostRegister")) {
+                      flags.set((int) arguments[2]);
+                    }
                     CudaStatus refusal = refusals.get(name);
                     if (refusal == null) {
                       return name.equals("ipcOpenEventHandle")
@@ -137,6 +143,7 @@ class RefusedByStatusTest {
         counted("memHostUnregister").set(0);
         Throwable thrown = refused("memHostRegister", status, () -> cuda.registerHost(segment));
         assertThat(thrown).as("%s", status).isInstanceOf(typeForMemory(status));
+        checkSame(thrown.getCause() == null ? thrown : thrown.getCause(), status);
         assertThat(counted("memHostUnregister")).as("%s", status).hasValue(hasWorked ? 1 : 0);
         cuda.registerHost(segment).close();
         arena.close();
@@ -184,5 +191,20 @@ class RefusedByStatusTest {
     assertThat(imported.isRecorded()).isTrue();
     assertThat(imported.core().mayBeCaptured()).as("it is of others").isTrue();
     assertThat(imported.options()).isEqualTo(new EventOptions(true, false, true));
+  }
+
+  /** 1 portable, 2 mapped, 8 read-only; the driver would write into what may not be written. */
+  @Test
+  void memory_isPageLockedAsItMayBeUsed() {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment segment = arena.allocate(BYTES);
+      PinnedBuffer writable = cuda.registerHost(segment);
+      assertThat(flags).hasValue(3);
+      assertThat(writable.byteSize()).isEqualTo(BYTES);
+      assertThat(writable.isClosed()).isFalse();
+      writable.close();
+      cuda.registerHost(segment.asReadOnly()).close();
+      assertThat(flags).hasValue(3 | 8);
+    }
   }
 }
