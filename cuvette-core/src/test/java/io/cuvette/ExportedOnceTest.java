@@ -7,9 +7,11 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -164,6 +166,56 @@ class ExportedOnceTest {
         assertThat(counted("memAllocFromPoolAsync")).as("%s", waits).hasValue(1);
         cuda.device(0).synchronize();
         assertThat(counted("memFreeAsync")).as("of all").hasValue(4);
+      }
+    }
+  }
+
+  /** How often the driver gets memory back as a buffer is closed, after something was done. */
+  private <B extends Buffer> long freedAtOnce(B buffer, Consumer<B> before) {
+    before.accept(buffer);
+    counted("memFreeAsync").set(0);
+    buffer.close();
+    return counted("memFreeAsync").get();
+  }
+
+  /** The next buffer would find traces of the one before, or others would find the next one's. */
+  @Test
+  void memoryThatOthersKnow_orThatHasAdvice_goesBackAtOnce_andOtherIsKept() {
+    CudaStream other = cuda.device(0).createStream();
+    try (DeviceMemoryResource resource =
+            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+        ManagedMemoryResource managed =
+            new ManagedMemoryResource(cuda, ManagedMemoryResourceOptions.DEFAULTS)) {
+      resource.pool().memory().shareAs(BufferDescriptor.Kind.DEVICE_POOL);
+      assertThat(freedAtOnce(resource.allocate(BYTES, stream), _ -> {})).isZero();
+      assertThat(freedAtOnce(resource.allocate(BYTES, stream), each -> each.recordUse(stream)))
+          .as("used at home")
+          .isZero();
+      assertThat(freedAtOnce(resource.allocate(BYTES, stream), each -> each.recordUse(other)))
+          .as("used elsewhere")
+          .isOne();
+      assertThat(freedAtOnce(resource.allocate(BYTES, stream), DeviceBuffer::descriptor))
+          .as("exported")
+          .isOne();
+      assertThat(freedAtOnce(resource.allocate(64L << 20, stream), _ -> {})).isEqualTo(0);
+      assertThat(freedAtOnce(resource.allocate((64L << 20) + 1, stream), _ -> {}))
+          .as("large")
+          .isOne();
+      assertThat(freedAtOnce(managed.allocate(BYTES, stream), _ -> {})).isZero();
+      MemoryLocation host = MemoryLocation.host();
+      List<Consumer<ManagedBuffer>> advices =
+          List.of(
+              each -> each.prefetch(host, stream),
+              each -> each.advise(MemoryAdvice.SET_READ_MOSTLY, host),
+              each -> each.setReadMostly(true),
+              each -> each.setReadMostly(false),
+              each -> each.setPreferredLocation(host),
+              ManagedBuffer::clearPreferredLocation,
+              each -> each.setAccessedBy(List.of(MemoryLocation.device(cuda.device(0)))));
+      for (int i = 0; i < advices.size(); i++) {
+        assertThat(freedAtOnce(managed.allocate(BYTES, stream), advices.get(i)))
+            .as("advice %d", i)
+            .isOne();
       }
     }
   }

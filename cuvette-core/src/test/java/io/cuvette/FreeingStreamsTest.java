@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.internal.ordered.FreeingStreams;
 import io.cuvette.internal.session.Session;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -83,6 +84,29 @@ class FreeingStreamsTest extends OrderingFixture {
       assertThat(resource.pool().memory().freesAreDone()).isFalse();
       busy.finish(home);
       assertThat(resource.pool().memory().freesAreDone()).isTrue();
+    }
+  }
+
+  /** Imported memory can be freed by any Cuda of the process. */
+  @Test
+  void streamOfAnotherCudaThatIsOpen_isWaitedForAsOnesOwn() {
+    List<BusyDriver> made = new ArrayList<>();
+    try (Cuda second =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDevice("sim:pace=eager")
+                .withDecorator(driver -> {
+                  made.add(new BusyDriver(driver));
+                  return made.getFirst();
+                }))) {
+      CudaStream foreign = second.device(0).createStream(StreamOptions.NON_BLOCKING);
+      for (Session of : Arrays.asList(session, second.session(), null)) {
+        made.getFirst().begin(foreign);
+        frees.add(foreign.state);
+        assertThat(frees.areDone(of)).as("%s", of).isFalse();
+        made.getFirst().finish(foreign);
+        assertThat(frees.areDone(of)).as("%s", of).isTrue();
+      }
     }
   }
 }
