@@ -176,4 +176,20 @@ class ElasticLeftoversTest {
           .hasMessageContaining("its pages are exported by ElasticMemoryPool.export");
     }
   }
+
+  /** The pool has no memory by its numbers. */
+  @Test
+  void addressesOfPagesThatAreStillMapped_areKeptUntilTheyAreUnmapped() {
+    leavePages(6 * MIB);
+    script.note("memAddressFree");
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(pool::close).isInstanceOf(CudaException.class);
+    assertThat(script.notes()).isEmpty();
+    script.unscript("memUnmap");
+    cuda.defaultMemoryPool().freeAllBlocks(); // who looks for memory tries again
+    assertThat(script.notes()).hasSize(1);
+    assertThat(free()).isEqualTo(before);
+    cuda.close();
+    assertThat(script.notes()).hasSize(1);
+  }
 }

@@ -272,6 +272,31 @@ class PoolKindsTest {
     }
   }
 
+  /** Nobody asks the pool itself again. */
+  @ParameterizedTest
+  @EnumSource
+  void memoryOfAClosedPool_comesBackWithWhoeverLooksForWorkThatIsDone(Kind kind) {
+    Made next = make(kind);
+    Map<String, Runnable> looks =
+        Map.of(
+            "the stream", other::synchronize,
+            "the device", () -> cuda.device(0).synchronize(),
+            "another pool", () -> next.releases.get("freeAllBlocks").getAsLong());
+    looks.forEach((name, look) -> {
+      Made pool = make(kind);
+      Buffer block = pool.of(BYTES, stream);
+      try (Gate _ = Gate.on(other)) {
+        block.fill((byte) 1, other);
+        block.close();
+        pool.close.run();
+        assertThat(pool.held.getAsLong()).as(name).isEqualTo(BYTES);
+      }
+      cuda.driver().streams().streamSynchronize(0, other.handle());
+      look.run();
+      assertThat(pool.held.getAsLong()).as(name).isZero();
+    });
+  }
+
   /** Of each kind, with a limit that it just fits. It is what the driver lacks. */
   @ParameterizedTest
   @EnumSource
