@@ -11,9 +11,11 @@ import io.cuvette.CudaStream;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphDependency;
 import io.cuvette.GraphNode;
+import io.cuvette.GraphOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
@@ -185,5 +187,43 @@ class GraphRefusalsTest {
       assertThat(another.nodes()).containsExactly(theirs);
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void optionsOfAnExecutable_areTheFlagsOfTheDriver(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    driver.note("graphInstantiateWithParams", call -> "" + call.number("flags"));
+    try (CudaGraph graph = stream.capture(() -> {})) {
+      graph.instantiate().close();
+      for (boolean frees : new boolean[] {false, true}) {
+        for (boolean priorities : new boolean[] {false, true}) {
+          GraphOptions options =
+              GraphOptions.DEFAULTS.withFreeOnLaunch(frees).withNodePriorities(priorities);
+          graph.instantiate(options).close();
+        }
+      }
+    }
+    assertThat(driver.takeNotes()).containsExactly("0", "0", "8", "1", "9");
+  }
+
+  /** Its handle may be that of another by then. */
+  @CudaTest(simulatedOnly = true)
+  void nodeThatOthersRemoved_isKnownToBeGone_onceTheNodesWereListed(Cuda cuda) {
+    GraphCalls others = cuda.driver().graphs();
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode gone = definition.root().empty();
+      long handle = others.graphGetNodes(definition.graph().handle())[0];
+      GraphNode other = definition.after(gone).empty();
+      others.graphDestroyNode(handle);
+      assertThat(definition.nodes()).containsExactly(other);
+      refused(
+          Map.of(
+              "type", gone::type,
+              "after", () -> definition.after(gone).empty(),
+              "remove", gone::remove),
+          IllegalStateException.class,
+          "was removed");
+      assertThat(definition.nodes()).containsExactly(other);
+    }
   }
 }
