@@ -1,12 +1,18 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.base.Once;
 import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.driverpool.BorrowedPool;
 import io.cuvette.internal.driverpool.DriverPool;
@@ -15,6 +21,7 @@ import io.cuvette.internal.driverpool.ImportedPool;
 import io.cuvette.internal.driverpool.MadePool;
 import io.cuvette.internal.driverpool.PoolOrigin;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -39,6 +46,11 @@ class PoolKindsTest {
 
   private final List<String> calls = new ArrayList<>();
 
+  /** The call that fails as long as it is there, and with what. */
+  private String failing = "";
+
+  private CudaStatus status = CudaStatus.SUCCESS;
+
   /** The handle of the pool that is made or imported next. */
   private long next;
 
@@ -60,6 +72,9 @@ class PoolKindsTest {
       String name = method.getName();
       if (name.startsWith("memPool")) {
         calls.add(name);
+      }
+      if (name.equals(failing)) {
+        throw new CudaException(status, name, "the test's");
       }
       return switch (name) {
         case "memPoolCreate", "memPoolImportFromShareableHandle" -> next;
@@ -170,5 +185,90 @@ class PoolKindsTest {
     assertThat(callsOfClosing(other)).endsWith("memPoolSetAccess", "memPoolDestroy");
     Known borrowed = pool(Kind.BORROWED, 7);
     assertThat(callsOfClosing(borrowed)).as("it is somebody else's").isEmpty();
+  }
+
+  private static List<CudaStatus> failures() {
+    return Arrays.stream(CudaStatus.values()).filter(each -> each != CudaStatus.SUCCESS).toList();
+  }
+
+  private long destroyed() {
+    return calls.stream().filter("memPoolDestroy"::equals).count();
+  }
+
+  /** The owner of what was imported as another device's cannot lose its access. */
+  @Test
+  void poolWhoseAccessCannotBeTaken_isDestroyedOnceItCan_orIfTheDriverHasNoneToTake() {
+    for (Kind kind : List.of(Kind.MADE, Kind.IMPORTED)) {
+      for (CudaStatus each : failures()) {
+        boolean hasNone = each == CudaStatus.INVALID_VALUE || each == CudaStatus.INVALID_DEVICE;
+        Known pool = pool(kind, 7);
+        calls.clear();
+        status = each;
+        failing = "memPoolSetAccess";
+        Throwable thrown = catchThrowable(pool.pool()::close);
+        assertThat(thrown == null).as("%s", each).isEqualTo(hasNone);
+        assertThat(destroyed()).as("%s", each).isEqualTo(hasNone ? 1 : 0);
+        assertThat(pools.hasRetired()).isEqualTo(!hasNone);
+        pools.poll();
+        assertThat(destroyed()).as("still not").isEqualTo(hasNone ? 1 : 0);
+        failing = "";
+        pools.poll();
+        assertThat(destroyed()).as("%s", each).isEqualTo(1);
+        assertThat(pools.hasRetired()).isFalse();
+      }
+    }
+  }
+
+  /** After an error of the device its handle may be another's. */
+  @Test
+  void poolThatCannotBeDestroyed_isTriedAgain_unlessItMayBeGone() {
+    for (Kind kind : List.of(Kind.MADE, Kind.IMPORTED)) {
+      for (CudaStatus each : failures()) {
+        boolean mayBeGone = Once.mayBeDone(new CudaException(each, "call", "the test's"));
+        Known pool = pool(kind, 7);
+        calls.clear();
+        status = each;
+        failing = "memPoolDestroy";
+        assertThatThrownBy(pool.pool()::close).as("%s", each).isInstanceOf(CudaException.class);
+        assertThat(destroyed()).isEqualTo(1);
+        assertThat(pools.hasRetired()).isTrue();
+        int made = calls.size();
+        pools.poll();
+        assertThat(destroyed()).as("%s", each).isEqualTo(mayBeGone ? 1 : 2);
+        assertThat(calls.size() == made).as("nor asked about").isEqualTo(mayBeGone);
+        failing = "";
+        pools.poll();
+        assertThat(destroyed()).as("%s", each).isEqualTo(mayBeGone ? 1 : 3);
+        assertThat(pools.hasRetired()).isFalse();
+        pools.poll();
+        assertThat(destroyed()).as("%s", each).isEqualTo(mayBeGone ? 1 : 3);
+      }
+    }
+  }
+
+  /** Of host memory the driver gives none back as long as some is mapped. */
+  @Test
+  void oneOfTwoImports_thatCannotBeGivenBack_goesWithTheOther() {
+    for (CudaStatus each : failures()) {
+      if (Once.mayBeDone(new CudaException(each, "call", "the test's"))) {
+        continue;
+      }
+      Known first = pool(Kind.IMPORTED, 7);
+      Known second = pool(Kind.IMPORTED, 7);
+      assertThat(descriptors.open()).hasSize(2);
+      calls.clear();
+      status = each;
+      failing = "memPoolDestroy";
+      assertThatCode(first.pool()::close).as("%s", each).doesNotThrowAnyException();
+      assertThat(descriptors.open()).as("it needs none").hasSize(1);
+      assertThat(pools.hasRetired()).isTrue();
+      failing = "";
+      calls.clear();
+      second.pool().close();
+      pools.poll();
+      assertThat(destroyed()).as("%s", each).isEqualTo(2);
+      assertThat(pools.hasRetired()).isFalse();
+      assertThat(descriptors.open()).isEmpty();
+    }
   }
 }

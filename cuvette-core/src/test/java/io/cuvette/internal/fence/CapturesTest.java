@@ -10,7 +10,9 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.DriverProxy;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
@@ -28,10 +30,20 @@ class CapturesTest {
   private final Captures captures = new Captures(driver());
   private final OwnCapture own = new OwnCapture();
 
+  /** What the driver does next in a call of a name. */
+  private final Map<String, Runnable> during = new HashMap<>();
+
+  private final ReentrantLock ends = new ReentrantLock();
+
   private CudaDriver driver() {
     return DriverProxy.of((method, _) -> {
-      calls.add(method.getName());
-      return switch (method.getName()) {
+      String name = method.getName();
+      calls.add(name);
+      Runnable next = during.remove(name);
+      if (next != null) {
+        next.run();
+      }
+      return switch (name) {
         case "streamIsCapturing" -> now.status();
         case "streamGetCaptureInfo" -> now;
         case "userObjectCreate" -> new UserObject(5, destroyed::get);
@@ -42,7 +54,17 @@ class CapturesTest {
 
   private @Nullable Capture ask() {
     calls.clear();
-    return captures.of(0, 1, own, new ReentrantLock());
+    try {
+      return captures.of(0, 1, own, ends);
+    } finally {
+      assertThat(ends.isLocked()).as("others may end theirs").isFalse();
+    }
+  }
+
+  private static Runnable failing(CudaStatus status) {
+    return () -> {
+      throw new CudaException(status, "call", "the test's");
+    };
   }
 
   /** The one that is enough as long as nothing changes. */
@@ -164,5 +186,98 @@ class CapturesTest {
     assertThat(ended).hasSize(1);
     destroyed.set(false);
     assertThat(ask()).as("its number is another's").isNotSameAs(capture);
+  }
+
+  @Test
+  void captureOfTheLibrary_isTheOneThatItsStreamTakesPartIn_untilItsGraphIsGone() {
+    CaptureMemory memory = CaptureMemory.ofSeveral("owner");
+    for (CaptureMemory given : new CaptureMemory[] {memory, CaptureMemory.ofOne()}) {
+      now = CaptureInfo.of(1, given == memory ? 11 : 12, 8);
+      Capture begun = captures.begun(0, 1, given == memory ? memory : null);
+      assertThat(begun.id).isEqualTo(now.id());
+      assertThat(begun.memory == memory).isEqualTo(given == memory);
+      assertThat(ask()).isSameAs(begun);
+      assertThat(calls).as("it knows the end itself").doesNotContain("userObjectCreate");
+      captures.poll();
+      assertThat(ask()).isSameAs(begun);
+      begun.letGo();
+      captures.poll();
+      assertThat(ask()).as("another's with its number").isNotSameAs(begun);
+    }
+  }
+
+  /** Its graph would be gone between a look at it and the call. */
+  @Test
+  void graphOfSomebodyElse_isRetained_whileNobodyEndsItsCapture() {
+    now = CaptureInfo.of(1, 7, 8);
+    List<Boolean> held = new ArrayList<>();
+    during.put("graphRetainUserObject", () -> held.add(ends.isHeldByCurrentThread()));
+    assertThat(ask()).isNotNull();
+    assertThat(held).containsExactly(true);
+    assertThat(calls).endsWith("userObjectCreate", "graphRetainUserObject");
+  }
+
+  @Test
+  void captureThatIsOverWhenItIsLookedAt_isNone() {
+    for (int status : new int[] {0, 2}) {
+      now = CaptureInfo.of(1, 7, 8);
+      own.wasCaptured = true;
+      during.put(
+          "streamGetCaptureInfo",
+          () -> during.put("streamGetCaptureInfo", () -> now = CaptureInfo.of(status, 0, 0)));
+      assertThat(ask()).isNull();
+      assertThat(calls).doesNotContain("userObjectCreate");
+    }
+  }
+
+  /** Memory is not used in it, and the end of what was made is known. */
+  @Test
+  void graphThatTheDriverDoesNotRetainFor_isRefused_unlessItsCaptureIsOver() {
+    long id = 0;
+    for (CudaStatus status : CudaStatus.values()) {
+      boolean mayBeDone = status.losesContext() || status.name().endsWith("NOT_REGISTERED");
+      for (String call : List.of("userObjectCreate", "graphRetainUserObject")) {
+        now = CaptureInfo.of(1, ++id, 8);
+        during.put(call, failing(status));
+        Capture refused = Objects.requireNonNull(ask());
+        assertThatThrownBy(() -> refused.checked("use", "stream")).hasMessageContaining("use");
+        assertThat(refused.isDone()).isFalse();
+        assertThat(calls.contains("userObjectRelease"))
+            .as("%s of %s", status, call)
+            .isEqualTo(call.equals("graphRetainUserObject") && !mayBeDone);
+        assertThat(ask()).as("the next time it may work").isNotSameAs(refused);
+        now = CaptureInfo.of(1, ++id, 8);
+        CaptureInfo next = CaptureInfo.of(1, ++id, 9);
+        during.put(
+            call,
+            () -> {
+              now = next;
+              failing(status).run();
+            });
+        Capture other = Objects.requireNonNull(ask());
+        assertThat(other.id).as("that of the next").isEqualTo(next.id());
+        assertThat(other.checked("use", "stream")).isSameAs(other);
+        now = CaptureInfo.of(1, ++id, 8);
+        during.put(
+            call,
+            () -> {
+              now = CaptureInfo.of(0, 0, 0);
+              failing(status).run();
+            });
+        assertThat(ask()).isNull();
+      }
+    }
+  }
+
+  @Test
+  void captureThatTwoThreadsFindAtOnce_isOne() {
+    now = CaptureInfo.of(1, 7, 8);
+    List<Capture> found = new ArrayList<>();
+    during.put(
+        "graphRetainUserObject",
+        () -> found.add(Objects.requireNonNull(captures.of(0, 2, new OwnCapture(), ends))));
+    found.add(Objects.requireNonNull(ask()));
+    assertThat(found).hasSize(2).containsOnly(found.getFirst());
+    assertThat(ask()).isSameAs(found.getFirst());
   }
 }
