@@ -122,6 +122,7 @@ int InitializeInjectionNvtx2(export_t get) {
   return 0;
 #endif
   if (getenv("STUB_NVTX_REFUSES") || attached++) return 0;
+  if (get(0) || get(2) || get(9)) return 0;
   callbacks_t *calls = get(1);
   version_t *version = get(3);
   void ***core2, ***cuda;
@@ -151,7 +152,7 @@ int InitializeInjectionNvtx2(export_t get) {
 int InitializeInjectionNvtxExtension(module_t *module) {
   if (module->module != 1) return 1;
   if (module->version != 3 || module->size != sizeof *module) return 0;
-  if (module->compat != 0x0102 || module->count != 1 || module->segments->slots < 17) return 0;
+  if (module->compat != 0x0102 || module->count != 1 || module->segments->slots < 17 || module->segments->id != 1) return 0;
   intptr_t *slots = module->segments->functions;
   slots[0] = (intptr_t)heap;
   slots[1] = (intptr_t)heapEnd;
