@@ -50,14 +50,14 @@ class TransferModelTest extends SimTestBase {
     add("mapped", mapped(AllocationProperties.ofDevice(0, 0)), 0);
     add("mapped elsewhere", mapped(AllocationProperties.ofDevice(1, 0)), 1);
     add("mapped on the host", mapped(new AllocationProperties(0, 2, 0)), 0);
-    for (int location = 1; location <= 2; location++) {
-      PoolProperties properties = new PoolProperties(1, 0, location, 0, 0);
-      long pool = driver.pools().memPoolCreate(properties);
-      if (location == 2) {
+    for (int types = 0; types < 2; types++) { // of this process, and such that can be shared
+      for (int location : new int[] {1, 3, 1}) {
+        PoolProperties properties = new PoolProperties(1, types, location, 0, 0);
+        long pool = driver.pools().memPoolCreate(properties);
         driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+        long address = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
+        add("pool at %d, shared %d".formatted(location, types), address, 0);
       }
-      long address = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
-      add("pool " + location, address, 0);
     }
     long graph = driver.graphs().graphCreate();
     GraphNodeParams allocation = new GraphNodeParams.Allocation(0, BYTES, List.of(), 0);
@@ -180,7 +180,7 @@ class TransferModelTest extends SimTestBase {
     long[] bytes = new long[count];
     for (int i = 0; i < count; i++) {
       Block to = blocks.get(i);
-      Block from = blocks.get(blocks.size() - 1 - random.nextInt(3));
+      Block from = blocks.get(blocks.size() - 1 - random.nextInt(5));
       int size = size(random);
       int at = random.nextInt(BYTES - size + 1);
       int of = random.nextInt(BYTES - size + 1);
