@@ -11,9 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -261,29 +258,5 @@ class CudaLinkerTest {
     assertThatThrownBy(() -> linker.linkByFirst(Kind.CUBIN, List.of(LTO), List.of()))
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageContaining("add io.cuvette.ffm (artifact cuvette-ffm)");
-  }
-
-  /** Nobody would know else what takes memory. */
-  @Test
-  void linkerThatIsLeftBehind_isToldOf() {
-    List<LogRecord> told = new ArrayList<>();
-    long thread = Thread.currentThread().threadId();
-    Logger log = Logger.getLogger("io.cuvette.compiler");
-    log.setFilter(record -> record.getLongThreadID() != thread || !told.add(record));
-    try {
-      assertThat(linker.link(Kind.CUBIN, List.of(PTX), calls).size()).isEqualTo(6);
-      assertThat(told).isEmpty();
-      calls.failing = Set.of("destroy");
-      assertThat(linker.link(Kind.CUBIN, List.of(PTX), calls).size()).isEqualTo(6);
-    } finally {
-      log.setFilter(null);
-    }
-    assertThat(told)
-        .singleElement()
-        .satisfies(each -> {
-          assertThat(each.getLevel()).isEqualTo(Level.WARNING);
-          assertThat(each.getMessage()).isEqualTo("a linker of scripted is left behind");
-          assertThat(each.getThrown()).isInstanceOf(CompilerException.class);
-        });
   }
 }

@@ -73,7 +73,7 @@ class ExportedOnceTest {
       counted("memPoolExportPointer").set(0);
       BufferDescriptor descriptor = first.descriptor();
       assertThat(first.descriptor()).isEqualTo(descriptor);
-      assertThat(((DeviceBuffer) first.slice(64, 8)).descriptor().offset()).isEqualTo(64);
+      assertThat(first.slice(64, 8).descriptor().offset()).isEqualTo(64);
       assertThat(first.descriptor()).isEqualTo(descriptor);
       assertThat(counted("memPoolExportPointer")).hasValue(1);
       assertThat(second.descriptor()).isNotEqualTo(descriptor);

@@ -119,6 +119,7 @@ class RegisteredMemoryTest extends SimTestBase {
 
   /** The view is there still, but no memory of the driver: it may be registered by itself. */
   @Test
+  @SuppressWarnings("restricted") // the address is what a driver gave
   void viewThatOutlivesItsMemory_isMemoryOfTheProgram() {
     long memory = driver.memory().memHostAlloc(0, 8192, 0).address();
     try (Arena arena = Arena.ofShared()) {
