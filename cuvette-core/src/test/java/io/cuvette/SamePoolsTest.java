@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Pools that are one for the driver: whose each is, and what it is asked before it ends. */
 @Timeout(60)
-class PoolKindsTest {
+class SamePoolsTest {
   private static final int READ_WRITE = 3;
   private static final long[] HANDLES = {7, 8};
   private static final PoolProperties PROPERTIES =
