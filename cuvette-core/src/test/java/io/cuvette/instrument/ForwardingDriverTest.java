@@ -207,7 +207,6 @@ class ForwardingDriverTest {
             }));
     for (CudaDriver proxy : proxies) {
       assertThat(proxy.hashCode()).isEqualTo(System.identityHashCode(proxy));
-      assertThat(proxy.equals(proxy)).isTrue();
       assertThat(proxies).filteredOn(proxy::equals).hasSize(1);
       for (Method part : CudaDriver.class.getDeclaredMethods()) {
         if (part.getReturnType().getSimpleName().endsWith("Calls")) {

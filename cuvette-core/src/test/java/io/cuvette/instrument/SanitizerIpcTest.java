@@ -121,6 +121,22 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertOnly(Misuse.OUT_OF_BOUNDS);
   }
 
+  /** How it is freed is that of the last import, also if it is as large as the one before. */
+  @Test
+  void importOfAnotherKind_takesThePlaceOfWhatWasAtItsAddress() {
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    tiny.openAgain(address);
+    assertThat(driver.sharing().memPoolImportPointer(pool, HANDLE)).isEqualTo(address);
+    driver.ordered().memFreeAsync(0, address, one);
+    assertSilent();
+    long second = driver.sharing().memPoolImportPointer(pool, HANDLE);
+    tiny.openAgain(second);
+    assertThat(driver.sharing().ipcOpenMemHandle(0, HANDLE)).isEqualTo(second);
+    driver.sharing().ipcCloseMemHandle(0, second);
+    assertSilent();
+  }
+
   @Test
   void importedMemory_mayBeWrittenByOthers_whileWorkOfThisProcessReadsIt() {
     long pool = driver.sharing().memPoolImportFromShareableHandle(5);

@@ -77,7 +77,7 @@ class SanitizerNonsenseTest {
       case "int" -> random.nextInt(3);
       case "boolean" -> random.nextBoolean();
       case "MemorySegment" -> {
-        long from = random.nextInt(4) * 0x80;
+        long from = random.nextInt(4) * 0x80L;
         yield HOST.asSlice(from, Math.min(SIZES[random.nextInt(SIZES.length)], 0x400 - from));
       }
       case "long[]" -> new long[] {number(), number()};

@@ -353,6 +353,20 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     reported(Misuse.UNINITIALIZED_READ);
   }
 
+  /** What others could write was the memory that is gone. */
+  @Test
+  void newMemory_whereOthersHadTheirs_isUnwrittenForWhoeverItIsLentTo() {
+    long handle = map(0);
+    virtual.memExportToShareableHandle(handle);
+    unmap(0, 1);
+    virtual.memRelease(handle);
+    assertThat(map(0)).isNotEqualTo(handle);
+    lend(0);
+    read(0, 0, 1);
+
+    reported(Misuse.UNINITIALIZED_READ);
+  }
+
   @Test
   void addressesThatAreGone_orNeverWere_areNotGivenBack() {
     virtual.memAddressFree(range, 8 * PAGE);
