@@ -94,7 +94,6 @@ class AddressesTest {
         assertThat(block.deniesAccess(two.device(0).core())).as("its own").isFalse();
         assertThat(block.deniesAccess(two.device(1).core())).as("no other was let in").isTrue();
       }
-      resource.attributes(); // nothing is asked of the buffer
       Block ofDefaultPool = ((BufferBase) buffers.getFirst()).block();
       Block ofResource = ((BufferBase) buffers.getLast()).block();
       for (CudaStatus status : new CudaStatus[] {CudaStatus.INVALID_VALUE, CudaStatus.UNKNOWN}) {

@@ -107,6 +107,6 @@ class BlockOfAChunkTest {
     assertThat(List.of(first.descriptor().offset(), second.descriptor().offset()))
         .containsExactly(0L, 1024L);
     assertThat(second.descriptor().byteSize()).isEqualTo(1024);
-    assertThat(((DeviceBuffer) second.slice(8, 16)).descriptor().offset()).isEqualTo(1032);
+    assertThat(second.slice(8, 16).descriptor().offset()).isEqualTo(1032);
   }
 }
