@@ -22,6 +22,8 @@ import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -281,5 +283,35 @@ class ElasticStepsTest {
     assertThat(pool.trim(14 * MIB)).isZero();
     assertThat(pool.fragmentation()).isEqualTo(new Fragmentation(14 * MIB, 6 * MIB, 0, 0, 0, 0));
     used.close();
+  }
+
+  /** It is the stream's own, in whichever stripe: no growth, and nothing of another stream. */
+  @Test
+  void blocksThatOtherThreadsFreed_areTakenAsTheStreamsOwn() throws InterruptedException {
+    ElasticCache _ = meet(home);
+    Set<Long> freed = ConcurrentHashMap.newKeySet();
+    for (int i = 0; i < 8; i++) {
+      Thread.ofPlatform()
+          .start(() -> {
+            List<Buffer> all = new ArrayList<>();
+            for (int block = 0; block < 4; block++) {
+              all.add(pool.allocate(MIB, home));
+            }
+            all.forEach(each -> freed.add(each.address()));
+            all.forEach(Buffer::close);
+          })
+          .join();
+    }
+    PoolStats before = pool.stats();
+    List<Buffer> taken = new ArrayList<>();
+    for (int i = 0; i < freed.size(); i++) {
+      taken.add(pool.allocate(MIB, home));
+    }
+    PoolStats after = pool.stats();
+    assertThat(after.growths()).isEqualTo(before.growths());
+    assertThat(after.heldBytes()).isEqualTo(before.heldBytes());
+    assertThat(after.crossStreamReuses()).isEqualTo(before.crossStreamReuses());
+    taken.forEach(Buffer::close);
+    pool.assertConsistent();
   }
 }
