@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.LaunchParameters;
@@ -355,5 +356,26 @@ class SanitizerHandleTest extends SanitizerTestBase {
           .containsExactly(Misuse.DESTROYED_HANDLE);
       reports.clear();
     }
+  }
+
+  /** A place for a kernel that the driver left empty has none, which ends with no library. */
+  @Test
+  void kernelsThatAreListed_endWithTheirLibrary_andNoOthers() {
+    CudaDriver listing =
+        DriverProxy.of((method, arguments) ->
+            method.getName().equals("libraryEnumerateKernels")
+                ? new long[] {0x5555, 0}
+                : DriverProxy.forward(tiny.driver, method, arguments));
+    KernelCalls kernels = SanitizerDriver.reporting(listing, reports::add).kernels();
+    long library = kernels.libraryLoadData(new byte[1]);
+    assertThat(kernels.libraryEnumerateKernels(library, 2)).containsExactly(0x5555, 0);
+    kernels.kernelGetName(0x5555);
+    assertSilent();
+    kernels.libraryUnload(library);
+    kernels.kernelGetName(0x5555);
+    assertOnly(Misuse.DESTROYED_HANDLE);
+    reports.clear();
+    kernels.kernelGetName(0);
+    assertThat(reports).noneMatch(report -> report.misuse() == Misuse.DESTROYED_HANDLE);
   }
 }
