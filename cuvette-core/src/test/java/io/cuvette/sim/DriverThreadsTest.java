@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -200,7 +201,7 @@ class DriverThreadsTest {
         AtomicBoolean isInterrupted = new AtomicBoolean();
         Runnable waits =
             () -> {
-              waits(event, memory).get(call).accept(stream);
+              Objects.requireNonNull(waits(event, memory).get(call)).accept(stream);
               isInterrupted.set(Thread.currentThread().isInterrupted());
             };
         Thread thread = waiting(waits);

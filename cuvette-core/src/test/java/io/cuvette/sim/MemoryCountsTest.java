@@ -28,7 +28,7 @@ class MemoryCountsTest extends SimTestBase {
   private final Arena arena = Arena.ofAuto();
 
   /** What stands for managed and for host memory in reports is a word for each kind. */
-  private enum Kind {
+  enum Kind {
     PLAIN("DEVICE memory"),
     POOLED("DEVICE memory"),
     OF_GRAPH("DEVICE memory"),
@@ -46,7 +46,7 @@ class MemoryCountsTest extends SimTestBase {
     }
 
     boolean isOnDevice() {
-      return ordinal() <= MAPPED.ordinal();
+      return ON_DEVICE.contains(this);
     }
   }
 

@@ -152,9 +152,9 @@ class OrderModelTest {
       streams.clear();
       events.clear();
       functions.clear();
-      String settings = "devices=2,memory=64MiB,seed=%d,pace=%s,queues=%d";
-      try (SimulatedDriver driver =
-          SimulatedDriver.open(SimulatedOptions.parse(settings.formatted(seed, pace, queues)))) {
+      String settings =
+          "devices=2,memory=64MiB,seed=%d,pace=%s,queues=%d".formatted(seed, pace, queues);
+      try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse(settings))) {
         open(driver);
         MemorySegment words = driver.memory().memHostAlloc(0, 4L * OPERATIONS, 1).fill((byte) 0);
         Random random = new Random(seed);

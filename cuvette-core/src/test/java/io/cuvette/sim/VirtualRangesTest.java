@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.internal.base.Addresses;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -57,7 +58,7 @@ class VirtualRangesTest extends SimTestBase {
     for (int i = 0; i < STEPS; i++) {
       if (!ranges.isEmpty() && random.nextInt(5) < 2) {
         long address = (long) ranges.keySet().toArray()[random.nextInt(ranges.size())];
-        virtual.memAddressFree(address, ranges.remove(address));
+        virtual.memAddressFree(address, Objects.requireNonNull(ranges.remove(address)));
         continue;
       }
       long bytes = sizeOf(random);

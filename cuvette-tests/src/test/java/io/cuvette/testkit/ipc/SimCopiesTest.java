@@ -23,6 +23,7 @@ class SimCopiesTest extends SimSharingBase {
   private static final int STEPS = 120;
 
   /** Memory of any kind, and what it has to hold. */
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares these
   private record Memory(String kind, long address, byte[] content) {}
 
   private final List<Memory> all = new ArrayList<>();
@@ -91,7 +92,7 @@ class SimCopiesTest extends SimSharingBase {
       default -> importer.transfers().memsetD32Async(0, at, value, count, in);
     }
     for (int i = 0; i < count * unit; i++) {
-      memory.content[first + i] = (byte) (value >>> 8 * (i % unit));
+      memory.content[first + i] = (byte) (value >>> (8 * (i % unit)));
     }
   }
 

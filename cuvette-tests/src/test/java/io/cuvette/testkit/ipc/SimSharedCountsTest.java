@@ -25,7 +25,7 @@ class SimSharedCountsTest extends SimSharingBase {
   private static final int DRIVER_ID = 24;
 
   /** Each way in which memory is shared. */
-  private enum Way {
+  enum Way {
     POOL,
     HOST_POOL,
     HANDLE,
