@@ -243,7 +243,7 @@ class CallCostsTest {
     long bytes = 1L << 30;
     try (Arena arena = Arena.ofConfined()) {
       double nanos = SimCosts.copy(block(target, arena), block(source, arena), bytes) - LATENCY;
-      assertThat(nanos).isEqualTo(Math.round(bytes / bytesPerNano));
+      assertThat(nanos).isEqualTo((double) Math.round(bytes / bytesPerNano));
     }
   }
 

@@ -211,13 +211,13 @@ class FailedDeviceTest {
         long event = driver.events().eventCreate(0, 0);
         driver.events().eventRecord(0, event, stream);
         fail(driver, 0);
-        Map<String, Runnable> waits = new LinkedHashMap<>();
-        waits.put("stream", () -> driver.streams().streamSynchronize(0, 0));
-        waits.put("device", () -> driver.devices().ctxSynchronize(0));
-        waits.put("query", () -> ask(driver));
-        waits.put("free", () -> driver.memory().memFree(0, driver.memory().memAlloc(0, 64)));
-        String name = List.copyOf(waits.keySet()).get(i);
-        SimTestBase.assertFails(FAILED, "it fails", waits.get(name)::run);
+        List<Runnable> waits =
+            List.of(
+                () -> driver.streams().streamSynchronize(0, 0),
+                () -> driver.devices().ctxSynchronize(0),
+                () -> ask(driver),
+                () -> driver.memory().memFree(0, driver.memory().memAlloc(0, 64)));
+        SimTestBase.assertFails(FAILED, "it fails", waits.get(i)::run);
         SimTestBase.assertFails(FAILED, "", () -> driver.events().eventQuery(0, event));
         SimTestBase.assertFails(FAILED, "", () -> driver.events().eventSynchronize(0, event));
         SimTestBase.assertFails(FAILED, "", () -> driver.streams().streamQuery(0, stream));

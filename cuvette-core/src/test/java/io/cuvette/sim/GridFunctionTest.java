@@ -221,7 +221,7 @@ class GridFunctionTest {
       if (writes) {
         thread.setInt(at, piece);
       } else {
-        assertThat(thread.getInt(at)).isNotNull();
+        int _ = thread.getInt(at);
       }
     }
   }

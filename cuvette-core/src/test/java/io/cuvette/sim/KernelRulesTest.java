@@ -96,9 +96,13 @@ class KernelRulesTest {
               sync.function.run(t);
             }
           });
-      String pattern = "1 of %d threads ended without %s, where [0-9]+ wait";
       for (int seed = 0; seed < SEEDS; seed++) {
-        assertFails(seed, kernel, ALL_TOGETHER, pattern.formatted(sync.threads, sync.name));
+        assertFails(
+            seed,
+            kernel,
+            ALL_TOGETHER,
+            "1 of %d threads ended without %s, where [0-9]+ wait"
+                .formatted(sync.threads, sync.name));
       }
     }
   }

@@ -139,7 +139,7 @@ class TransferModelTest extends SimTestBase {
           }
         });
     for (int i = 0; i < count * unit; i++) {
-      to.content[at + i] = (byte) (value >>> 8 * (i % unit));
+      to.content[at + i] = (byte) (value >>> (8 * (i % unit)));
     }
   }
 

@@ -35,7 +35,7 @@ class HandleTableTest {
   @EnumSource
   void handle_findsItsObjectUntilThatIsRemoved_andIsNotGivenAgainUnlessItMayBe(HandleKind kind) {
     for (boolean reuses : new boolean[] {false, true}) {
-      SplittableRandom random = new SplittableRandom(kind.ordinal());
+      SplittableRandom random = new SplittableRandom(kind.name().length());
       HandleTable<Integer> table = new HandleTable<>(kind, reuses);
       Map<Long, Integer> model = new HashMap<>();
       Set<Long> given = new HashSet<>();
@@ -104,7 +104,7 @@ class HandleTableTest {
       }
     }
     for (int device : new int[] {0, 1, Addresses.MAX_DEVICES - 1}) {
-      long address = (device + 1L << DEVICE_SHIFT) + 512;
+      long address = ((device + 1L) << DEVICE_SHIFT) + 512;
       refused(kind, address, "an address of device " + device, table);
     }
     refused(kind, Addresses.VIRTUAL_START, "an address of virtual memory", table);
@@ -135,7 +135,7 @@ class HandleTableTest {
   @Test
   void addressOfADevice_saysWhichOne_andNoOtherAddressDoes() {
     for (int device = 0; device < Addresses.MAX_DEVICES; device++) {
-      long first = device + 1L << DEVICE_SHIFT;
+      long first = (device + 1L) << DEVICE_SHIFT;
       assertThat(Addresses.deviceOf(first)).isEqualTo(device);
       assertThat(Addresses.deviceOf(first + (1L << DEVICE_SHIFT) - 1)).isEqualTo(device);
     }

@@ -122,7 +122,7 @@ class HostDirectoryTest {
             .filter(each -> each.startsWith("MemAvailable:"))
             .findFirst()
             .orElseThrow();
-    return Long.parseLong(line.split("\\s+")[1]) * 1024;
+    return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
   }
 
   @Test
