@@ -20,6 +20,7 @@ class ArgumentValuesTest {
   private static final KernelParameter PLACE = new KernelParameter(0, 4);
 
   /** What a value is called, and its bytes. */
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares them
   private record Passed(String text, byte[] bytes) {}
 
   private static byte[] bytes(int count, long bits) {

@@ -310,6 +310,7 @@ class GraphMemoryTest {
 
   /** Its memory is used until then, whoever of those that use it is gone. */
   @CudaTest(simulatedOnly = true)
+  @SuppressWarnings("try") // the memory is closed before the last launch
   void launch_isBehindTheLastOne_whateverWasClosedMeanwhile(
       Cuda cuda,
       ScriptedDriver driver,
