@@ -268,10 +268,10 @@ class KernelRulesTest {
     SimulatedKernel kernel =
         kernel(
                 t -> {
-                  LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(170));
+                  LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(230));
                   t.setInt(t.pointer(0), 5);
                 })
-            .withPatience(Duration.ofSeconds(1));
+            .withPatience(Duration.ofMillis(1600));
     assertThat(run(1, kernel, threads(1))).isEqualTo(5);
   }
 
