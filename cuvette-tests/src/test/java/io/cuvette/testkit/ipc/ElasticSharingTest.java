@@ -327,6 +327,7 @@ class ElasticSharingTest extends TwoProcesses {
   }
 
   @Test
+  @SuppressWarnings("try") // what a closed listener says
   void handlesThatAreClosed_areNotSent(@TempDir Path folder) {
     try (ElasticMemoryPool pool = pool();
         Buffer ours = pool.allocate(MIB);
