@@ -44,12 +44,7 @@ class EndedIsForgottenTest {
   }
 
   private AutoCloseable registered() {
-    Arena arena = Arena.ofShared();
-    PinnedBuffer buffer = cuda.registerHost(arena.allocate(BYTES));
-    return () -> {
-      buffer.close();
-      arena.close();
-    };
+    return cuda.registerHost(Arena.ofAuto().allocate(BYTES));
   }
 
   private AutoCloseable graph() {
@@ -124,6 +119,15 @@ class EndedIsForgottenTest {
           Buffer of = MemoryResource.direct().allocate(BYTES, stream);
           return device.adopt(of.address(), BYTES, of::close);
         });
+    putPools(all);
+    all.put("graph", EndedIsForgottenTest::graph);
+    all.put("definition", EndedIsForgottenTest::definition);
+    all.put("graph memory", _ -> device.createGraphMemory());
+    all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));
+    return all;
+  }
+
+  private void putPools(Map<String, Function<EndedIsForgottenTest, AutoCloseable>> all) {
     all.put(
         "pool",
         _ -> {
@@ -161,11 +165,6 @@ class EndedIsForgottenTest {
           var pool = new ManagedMemoryResource(cuda, ManagedMemoryResourceOptions.DEFAULTS);
           return used(pool, pool);
         });
-    all.put("graph", EndedIsForgottenTest::graph);
-    all.put("definition", EndedIsForgottenTest::definition);
-    all.put("graph memory", _ -> device.createGraphMemory());
-    all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));
-    return all;
   }
 
   private int open() throws ReflectiveOperationException {

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
-import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -96,30 +95,6 @@ class ExportedOnceTest {
       assertThat(counted("ipcGetEventHandle")).hasValue(1);
       assertThat(second.descriptor()).isNotEqualTo(descriptor);
       assertThat(counted("ipcGetEventHandle")).hasValue(2);
-    }
-  }
-
-  /** Until then the driver has it page-locked, and nobody may free it. */
-  @Test
-  void registeredMemory_isHeld_untilItMayBeUnregistered() {
-    for (CudaStatus status : CudaStatus.values()) {
-      if (status.losesContext()) {
-        continue;
-      }
-      Arena arena = Arena.ofShared();
-      PinnedBuffer registered = cuda.registerHost(arena.allocate(BYTES));
-      refusals.put("memHostUnregister", status);
-      assertThatThrownBy(registered::close).as("%s", status).isInstanceOf(CudaException.class);
-      refusals.clear();
-      if (status == CudaStatus.HOST_MEMORY_NOT_REGISTERED) {
-        arena.close(); // others did it
-      } else {
-        assertThatThrownBy(arena::close).as("%s", status).isInstanceOf(IllegalStateException.class);
-        counted("memHostUnregister").set(0);
-        MemoryResource.direct().allocate(BYTES, stream).close(); // what failed is tried again
-        assertThat(counted("memHostUnregister")).as("%s", status).hasValue(1);
-        arena.close();
-      }
     }
   }
 

@@ -8,10 +8,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.EnumSet;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -131,41 +129,20 @@ class RefusedByStatusTest {
     };
   }
 
-  /** The arena is held for nothing that the driver does not have. */
   @Test
   void memoryThatCannotBePageLocked_isTheProgramsAlone() {
     for (CudaStatus status : CudaStatus.values()) {
       boolean mayBeDone = status.losesContext() || status == CudaStatus.HOST_MEMORY_NOT_REGISTERED;
       for (boolean hasWorked : mayBeDone ? new boolean[] {false, true} : new boolean[] {false}) {
         isDone = hasWorked;
-        Arena arena = Arena.ofShared();
-        MemorySegment segment = arena.allocate(BYTES);
+        MemorySegment segment = Arena.ofAuto().allocate(BYTES);
         counted("memHostUnregister").set(0);
         Throwable thrown = refused("memHostRegister", status, () -> cuda.registerHost(segment));
         assertThat(thrown).as("%s", status).isInstanceOf(typeForMemory(status));
         checkSame(thrown.getCause() == null ? thrown : thrown.getCause(), status);
         assertThat(counted("memHostUnregister")).as("%s", status).hasValue(hasWorked ? 1 : 0);
         cuda.registerHost(segment).close();
-        arena.close();
       }
-    }
-  }
-
-  @Test
-  void sharedPoolThatCannotBeMade_isExplained_whereTheDeviceMayBeTheReason() {
-    Set<CudaStatus> ofDevice =
-        EnumSet.of(
-            CudaStatus.NOT_SUPPORTED,
-            CudaStatus.NOT_PERMITTED,
-            CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-            CudaStatus.INVALID_VALUE);
-    var options = DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
-    for (CudaStatus status : CudaStatus.values()) {
-      Throwable thrown =
-          refused("memPoolCreate", status, () -> new DeviceMemoryResource(device, options));
-      assertThat(String.valueOf(thrown.getMessage()).contains("cannot share such a pool"))
-          .as("%s: %s", status, thrown.getMessage())
-          .isEqualTo(ofDevice.contains(status));
     }
   }
 
@@ -196,15 +173,13 @@ class RefusedByStatusTest {
   /** 1 portable, 2 mapped, 8 read-only; the driver would write into what may not be written. */
   @Test
   void memory_isPageLockedAsItMayBeUsed() {
-    try (Arena arena = Arena.ofShared()) {
-      MemorySegment segment = arena.allocate(BYTES);
-      PinnedBuffer writable = cuda.registerHost(segment);
-      assertThat(flags).hasValue(3);
-      assertThat(writable.byteSize()).isEqualTo(BYTES);
-      assertThat(writable.isClosed()).isFalse();
-      writable.close();
-      cuda.registerHost(segment.asReadOnly()).close();
-      assertThat(flags).hasValue(3 | 8);
-    }
+    MemorySegment segment = Arena.ofAuto().allocate(BYTES);
+    PinnedBuffer writable = cuda.registerHost(segment);
+    assertThat(flags).hasValue(3);
+    assertThat(writable.byteSize()).isEqualTo(BYTES);
+    assertThat(writable.isClosed()).isFalse();
+    writable.close();
+    cuda.registerHost(segment.asReadOnly()).close();
+    assertThat(flags).hasValue(3 | 8);
   }
 }

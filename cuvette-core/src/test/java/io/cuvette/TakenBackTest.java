@@ -22,7 +22,7 @@ class TakenBackTest {
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakListener(_ -> {}));
   private final CudaDevice device = cuda.device(0);
   private final CudaStream stream = device.createStream();
-  private final Arena arena = Arena.ofShared();
+  private final Arena arena = Arena.ofAuto();
 
   /** Reachable: what the collector finds itself is not what is tested. */
   private final List<Object> made = new ArrayList<>();
@@ -30,7 +30,6 @@ class TakenBackTest {
   @AfterEach
   void close() {
     cuda.close();
-    arena.close();
   }
 
   /** Its block, which the collector is said to have found. */

@@ -252,8 +252,7 @@ class GraphMemoryRulesTest extends SimTestBase {
             new PoolProperties(1, 0, 2, 0, 0),
             new PoolProperties(1, 0, 3, 0, 0),
             new PoolProperties(2, 0, 0, 0, 0),
-            new PoolProperties(2, 0, 1, 0, 0),
-            new PoolProperties(1, 1, 1, 0, 0));
+            new PoolProperties(2, 0, 1, 0, 0));
     for (PoolProperties each : all) {
       long pool = driver.pools().memPoolCreate(each);
       String before = SimOperations.state(driver, 0);

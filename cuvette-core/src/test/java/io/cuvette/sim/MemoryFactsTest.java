@@ -370,20 +370,17 @@ class MemoryFactsTest extends SimTestBase {
   }
 
   @Test
-  void pointers_haveTheContextOfTheirDevice_andTheHandleTypesOfTheirPool() {
+  void pointers_haveTheContextOfTheirDevice_andTheirPool() {
     long[] contexts = new long[2];
     for (int device = 0; device < 2; device++) {
       long plain = driver.memory().memAlloc(device, 64);
       contexts[device] = driver.memory().pointerGetAttribute(device, 1, plain);
-      for (int types : new int[] {0, 1}) {
-        PoolProperties made = new PoolProperties(1, types, 1, device, 0);
-        long pool = driver.pools().memPoolCreate(made);
-        long address = driver.ordered().memAllocFromPoolAsync(device, 64, pool, 0);
-        assertThat(driver.memory().pointerGetAttribute(device, 14, address)).isEqualTo(types);
-        assertThat(driver.memory().pointerGetAttribute(device, 17, address)).isEqualTo(pool);
-        assertThat(driver.memory().pointerGetAttribute(device, 1, address))
-            .isEqualTo(contexts[device]);
-      }
+      long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, device, 0));
+      long address = driver.ordered().memAllocFromPoolAsync(device, 64, pool, 0);
+      assertThat(driver.memory().pointerGetAttribute(device, 14, address)).isZero();
+      assertThat(driver.memory().pointerGetAttribute(device, 17, address)).isEqualTo(pool);
+      assertThat(driver.memory().pointerGetAttribute(device, 1, address))
+          .isEqualTo(contexts[device]);
       assertThat(driver.memory().pointerGetAttribute(device, 14, plain)).isZero();
       assertThat(driver.memory().pointerGetAttribute(device, 17, plain)).isZero();
     }

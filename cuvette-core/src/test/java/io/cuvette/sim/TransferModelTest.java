@@ -50,14 +50,11 @@ class TransferModelTest extends SimTestBase {
     add("mapped", mapped(AllocationProperties.ofDevice(0, 0)), 0);
     add("mapped elsewhere", mapped(AllocationProperties.ofDevice(1, 0)), 1);
     add("mapped on the host", mapped(new AllocationProperties(0, 2, 0)), 0);
-    for (int types = 0; types < 2; types++) { // of this process, and such that can be shared
-      for (int location : new int[] {1, 3, 1}) {
-        PoolProperties properties = new PoolProperties(1, types, location, 0, 0);
-        long pool = driver.pools().memPoolCreate(properties);
-        driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
-        long address = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
-        add("pool at %d, shared %d".formatted(location, types), address, 0);
-      }
+    for (int location : new int[] {1, 3, 1}) {
+      long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, location, 0, 0));
+      driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+      long address = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
+      add("pool at %d".formatted(location), address, 0);
     }
     long graph = driver.graphs().graphCreate();
     GraphNodeParams allocation = new GraphNodeParams.Allocation(0, BYTES, List.of(), 0);
