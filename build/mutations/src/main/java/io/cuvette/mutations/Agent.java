@@ -18,13 +18,13 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.nio.file.Path;
 import java.security.ProtectionDomain;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -51,8 +51,8 @@ public final class Agent implements ClassFileTransformer {
 
   private final Instrumentation jvm;
   private final Set<String> noted;
-  private final Map<String, Integer> numbers = new HashMap<>();
-  private final List<String> lines = new ArrayList<>();
+  private final Map<String, Integer> numbers = new ConcurrentHashMap<>();
+  private final AtomicInteger next = new AtomicInteger();
 
   private volatile @Nullable String changed;
   private volatile byte @Nullable [] bytes;
@@ -79,18 +79,16 @@ public final class Agent implements ClassFileTransformer {
   }
 
   /** The lines that ran since the last call: {@code class:line:line}, and again. */
-  synchronized String takeLines() {
-    StringBuilder ran = new StringBuilder();
-    String last = "";
-    for (int i = 0; i < lines.size(); i++) {
-      if (Probe.isHit(i)) {
-        String type = lines.get(i).substring(0, lines.get(i).indexOf(':'));
-        String line = lines.get(i).substring(type.length());
-        ran.append(type.equals(last) ? line : " " + type + line);
-        last = type;
+  String takeLines() {
+    Map<String, StringBuilder> ran = new TreeMap<>();
+    numbers.forEach((line, number) -> {
+      if (Probe.isHit(number)) {
+        int end = line.indexOf(':');
+        ran.computeIfAbsent(line.substring(0, end), StringBuilder::new)
+            .append(line, end, line.length());
       }
-    }
-    return ran.toString().strip();
+    });
+    return String.join(" ", ran.values());
   }
 
   /** Has a class have these bytes, also where it is loaded later, until {@link #restore}. */
@@ -155,12 +153,7 @@ public final class Agent implements ClassFileTransformer {
     };
   }
 
-  private synchronized int number(String line) {
-    return numbers.computeIfAbsent(
-        line,
-        _ -> {
-          lines.add(line);
-          return lines.size() - 1;
-        });
+  private int number(String line) {
+    return numbers.computeIfAbsent(line, _ -> next.getAndIncrement());
   }
 }

@@ -6,8 +6,10 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 
-/** Which tests reach which lines. Thread-safe while it is added to, and once it is not any more. */
+/** Which tests reach which lines. Threads may add at once; nobody may ask before that is done. */
 final class Coverage {
   /** How much nearer a test is whose class is named after the changed one. */
   private static final double NAMESAKE = 0.5;
@@ -18,6 +20,7 @@ final class Coverage {
   private static final int LEAST_TESTS = 3;
 
   private final Map<String, List<Unit>> byLine = new HashMap<>();
+  private final Lock lock = new ReentrantLock();
   private int units;
 
   /**
@@ -42,7 +45,7 @@ final class Coverage {
   }
 
   /** Takes what a {@link Worker} says of a method. */
-  synchronized void add(String id, String testClass, long millis, String ran) {
+  void add(String id, String testClass, long millis, String ran) {
     Map<String, List<String>> linesOf = new LinkedHashMap<>();
     for (String each : ran.split(" ", -1)) {
       List<String> parts = List.of(each.split(":", -1));
@@ -52,10 +55,17 @@ final class Coverage {
     linesOf.forEach((type, lines) -> counts.put(type, lines.size()));
     int all = counts.values().stream().mapToInt(Integer::intValue).sum();
     Unit unit = new Unit(id, testClass, millis, all, counts);
-    linesOf.forEach((type, lines) ->
-        lines.forEach(
-            line -> byLine.computeIfAbsent(type + ":" + line, _ -> new ArrayList<>()).add(unit)));
-    units++;
+    lock.lock();
+    try {
+      linesOf.forEach((type, lines) -> lines.forEach(line -> tests(type, line).add(unit)));
+      units++;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private List<Unit> tests(String type, String line) {
+    return byLine.computeIfAbsent(type + ":" + line, _ -> new ArrayList<>());
   }
 
   private static List<String> joined(List<String> some, List<String> more) {
@@ -93,7 +103,7 @@ final class Coverage {
   }
 
   @Override
-  public synchronized String toString() {
+  public String toString() {
     return units + " test methods reach " + byLine.size() + " lines";
   }
 }

@@ -30,14 +30,19 @@ final class Main implements TestExecutionListener {
                     ClassNameFilter.excludeClassNamePatterns(args[1]))
                 .build(),
             new Main());
-    System.exit(0); // whatever threads are left
+    end(0);
+  }
+
+  /** Ends the JVM, whatever threads are left. */
+  static void end(int status) {
+    Runtime.getRuntime().halt(status);
   }
 
   @Override
   public void executionFinished(TestIdentifier test, TestExecutionResult result) {
     if (result.getStatus() == TestExecutionResult.Status.FAILED) {
       LOGGER.log(System.Logger.Level.INFO, test.getUniqueId(), result.getThrowable().orElse(null));
-      Runtime.getRuntime().halt(1); // not one more test
+      end(1); // not one more test
     }
   }
 }

@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
 import org.pitest.mutationtest.engine.MutationDetails;
@@ -33,10 +35,11 @@ final class Report {
     NON_VIABLE
   }
 
+  private final Lock lock = new ReentrantLock();
   private final List<String> elements = new ArrayList<>();
 
-  synchronized void add(MutationDetails change, Status status, String why) {
-    elements.add(
+  void add(MutationDetails change, Status status, String why) {
+    String element =
         ("<mutation status='%s'><mutatedClass>%s</mutatedClass><mutatedMethod>%s</mutatedMethod>"
                 + "<lineNumber>%d</lineNumber><description>%s</description><change>%s</change>"
                 + "<why>%s</why></mutation>")
@@ -47,16 +50,27 @@ final class Report {
                 change.getLineNumber(),
                 escaped(change.getDescription()),
                 escaped(Changes.text(change.getId())),
-                escaped(why)));
+                escaped(why));
+    lock.lock();
+    try {
+      elements.add(element);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Writes what there is so far, in place of an older file. */
-  synchronized void write(Path file) throws IOException {
-    List<String> lines = new ArrayList<>(elements);
-    lines.addFirst("<mutations>");
-    lines.add("</mutations>");
+  void write(Path file) throws IOException {
     Files.createDirectories(file.toAbsolutePath().getParent());
-    Files.write(file, lines);
+    lock.lock();
+    try {
+      List<String> lines = new ArrayList<>(elements);
+      lines.addFirst("<mutations>");
+      lines.add("</mutations>");
+      Files.write(file, lines);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** The changes of a report that no test failed for, by their text. */

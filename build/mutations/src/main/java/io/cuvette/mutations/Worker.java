@@ -17,6 +17,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.DiscoverySelector;
@@ -73,7 +75,7 @@ final class Worker {
         worker.answer(List.of(each.split(BETWEEN, -1)));
       }
     }
-    Runtime.getRuntime().halt(0); // whatever threads are left
+    Main.end(0);
   }
 
   private void answer(List<String> question) throws UnmodifiableClassException {
@@ -85,9 +87,7 @@ final class Worker {
   }
 
   private void say(String... parts) {
-    synchronized (out) {
-      out.println(ANSWER + String.join(BETWEEN, parts));
-    }
+    out.println(ANSWER + String.join(BETWEEN, parts)); // at once, beside what others print
   }
 
   /** Ends the JVM if something takes longer. */
@@ -96,7 +96,7 @@ final class Worker {
         clock.schedule(
             () -> {
               say("late", what);
-              Runtime.getRuntime().halt(1);
+              Main.end(1);
             },
             millis,
             TimeUnit.MILLISECONDS);
@@ -119,9 +119,10 @@ final class Worker {
       Outcome outcome = within(UNIT_MILLIS, unit, () -> run(unit));
       long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       String lines = Agent.installed().takeLines();
-      if (outcome.failure != null) {
-        say("unit", unit, testClass, "fails", outcome.failure);
-      } else if (outcome.passed > 0) {
+      String failure = outcome.failure.get();
+      if (failure != null) {
+        say("unit", unit, testClass, "fails", failure);
+      } else if (outcome.passed.get() > 0) {
         say("unit", unit, testClass, Long.toString(millis), lines);
       }
     }
@@ -158,7 +159,7 @@ final class Worker {
     for (; i < tests.size() && failure == null; i += 2) {
       String unit = tests.get(i);
       long patience = 5000 + 5 * Long.parseLong(tests.get(i + 1));
-      failure = within(patience, unit, () -> run(unit)).failure;
+      failure = within(patience, unit, () -> run(unit)).failure.get();
     }
     Agent.installed().restore();
     if (failure == null) {
@@ -166,7 +167,7 @@ final class Worker {
       return;
     }
     String killer = tests.get(i - 2);
-    boolean isSpoilt = within(CHANGE_MILLIS, killer, () -> run(killer)).failure != null;
+    boolean isSpoilt = within(CHANGE_MILLIS, killer, () -> run(killer)).failure.get() != null;
     say(isSpoilt ? "spoilt" : "killed", failure);
   }
 
@@ -185,17 +186,18 @@ final class Worker {
 
   /** What became of the tests of one run. */
   private static final class Outcome implements TestExecutionListener {
-    private volatile int passed;
-    private volatile @Nullable String failure;
+    private final AtomicInteger passed = new AtomicInteger();
+    private final AtomicReference<@Nullable String> failure = new AtomicReference<>();
 
     @Override
-    public synchronized void executionFinished(TestIdentifier test, TestExecutionResult result) {
+    public void executionFinished(TestIdentifier test, TestExecutionResult result) {
       if (test.isTest() && result.getStatus() == TestExecutionResult.Status.SUCCESSFUL) {
-        passed++;
+        passed.incrementAndGet();
       }
-      if (failure == null && result.getStatus() == TestExecutionResult.Status.FAILED) {
+      if (result.getStatus() == TestExecutionResult.Status.FAILED) {
         String error = result.getThrowable().map(Throwable::toString).orElse("");
-        failure = (test.getUniqueId() + ": " + error).replaceAll("\\s+", " ");
+        String text = (test.getUniqueId() + ": " + error).replaceAll("\\s+", " ");
+        boolean _ = failure.compareAndSet(null, text); // the first one counts
       }
     }
   }
