@@ -25,6 +25,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -80,15 +81,16 @@ public final class Agent implements ClassFileTransformer {
 
   /** The lines that ran since the last call: {@code class:line:line}, and again. */
   String takeLines() {
-    Map<String, StringBuilder> ran = new TreeMap<>();
+    Map<String, String> ran = new TreeMap<>();
     numbers.forEach((line, number) -> {
       if (Probe.isHit(number)) {
         int end = line.indexOf(':');
-        ran.computeIfAbsent(line.substring(0, end), StringBuilder::new)
-            .append(line, end, line.length());
+        ran.merge(line.substring(0, end), line.substring(end), String::concat);
       }
     });
-    return String.join(" ", ran.values());
+    return ran.entrySet().stream()
+        .map(each -> each.getKey() + each.getValue())
+        .collect(Collectors.joining(" "));
   }
 
   /** Has a class have these bytes, also where it is loaded later, until {@link #restore}. */
