@@ -9,6 +9,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.instrument.ForwardingDevices;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.callback.Callback;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -74,6 +75,29 @@ class CallbackPatienceTest {
     assertThat(stays).isNotDone();
     never.countDown();
     await(stays);
+  }
+
+  /** Patience is for callbacks: the work before them may take as long as it likes. */
+  @Test
+  void workThatIsLong_isWaitedForByTheEnd_andTheCallbackBehindItRuns() throws Exception {
+    cuda.close();
+    CompletableFuture<Integer> asked = new CompletableFuture<>();
+    CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
+    Cuda slow = Cuda.open(two.withDecorator(driver -> noting(driver, asked)));
+    slow.engine().session().frees().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(20));
+    CudaStream stream = slow.device(1).createStream(StreamOptions.NON_BLOCKING);
+    slow.driver().streams().launchHostFunc(1, stream.handle(), () -> await(never));
+    AtomicInteger ran = new AtomicInteger();
+    CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
+    Thread closing = Thread.ofPlatform().start(slow::close);
+    assertThat(Await.until(() -> asked.isDone() || behind.isDone(), TimeUnit.SECONDS.toNanos(40)))
+        .isTrue();
+    assertThat(behind).as("the watcher looks, and gives nothing up").isNotDone();
+    assertThat(closing.isAlive()).isTrue();
+    never.countDown();
+    await(behind);
+    closing.join();
+    assertThat(ran).hasValue(1);
   }
 
   /** The work that its stream does first may take as long as it likes. */

@@ -9,13 +9,16 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.session.Device;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -129,6 +132,42 @@ class CloseOfAllTest {
     assertThat(live).containsExactly(out.address());
     assertThat(calls).doesNotContain("close");
     second.giveBack();
+    awaitEnd();
+  }
+
+  /** They are there as long as memory is out, and yet are of a Cuda that is closed. */
+  @Test
+  void streamsOfACudaThatIsClosed_areRefused_alsoWhileMemoryIsOut() {
+    MemoryPool pool = new MemoryPool(cuda);
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream built = device.nullStream();
+    Buffer out = MemoryResource.direct().allocate(BYTES, built);
+    ForeignLoan loan = ForeignLoan.of(out);
+    cuda.close();
+    calls.clear();
+    for (CudaStream each : List.of(stream, built)) {
+      Map<String, ThrowingCallable> all = new LinkedHashMap<>();
+      all.put("use", each::use);
+      all.put("name", () -> Nvtx.name(each, "name"));
+      all.put("onComplete", each::onComplete);
+      all.put("addCallback", () -> each.addCallback(() -> {}));
+      all.put("record", each::record);
+      all.put("waitFor", () -> each.waitFor(each == built ? stream : built));
+      all.put("synchronize", each::synchronize);
+      all.put("isDone", each::isDone);
+      all.put("isCapturing", each::isCapturing);
+      all.put("allocate", () -> pool.allocate(BYTES, each));
+      all.put("no bytes", () -> pool.allocate(0, each));
+      all.put("direct", () -> MemoryResource.direct().allocate(BYTES, each));
+      all.put("fill", () -> out.fill((byte) 1, each));
+      all.forEach((name, call) ->
+          assertThatThrownBy(call)
+              .as("%s of %s", name, each)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageContaining("closed"));
+    }
+    assertThat(calls).isEmpty();
+    loan.giveBack();
     awaitEnd();
   }
 

@@ -72,6 +72,35 @@ class FailedImportTest extends OverFakeSharing {
     }
   }
 
+  /** It is as long on its way as if the mark behind its free had been made. */
+  @Test
+  void mappingWhoseFreeIsNotMarked_isKnownUntilItsFreeIsDone() {
+    try (DeviceMemoryResource resource = mapped();
+        CudaStream stream = device.createStream()) {
+      CountDownLatch gate = gate(stream);
+      DeviceBuffer buffer = resource.importBuffer(descriptor(1, 0, 64), stream);
+      driver.during =
+          call -> {
+            if (call.equals("free")) {
+              driver.failing.put("eventRecord", CudaStatus.UNKNOWN);
+            }
+            return call;
+          };
+      buffer.close();
+      driver.during = call -> call;
+      assertThat(driver.frees).hasValue(1);
+      assertThat(driver.failing).as("no mark was made").isEmpty();
+      cuda.engine().imports().settle();
+      assertThat(cuda.engine().imports().size()).as("its free is not done").isEqualTo(1);
+      gate.countDown();
+      stream.synchronize();
+      cuda.engine().imports().settle();
+      assertThat(cuda.engine().imports().size()).isZero();
+      resource.importBuffer(descriptor(1, 0, 64), stream).close();
+      assertThat(driver.imports).hasValue(2);
+    }
+  }
+
   @Test
   void originThatCannotBeCompared_leavesNoDescriptor() {
     try (DeviceMemoryResource resource = mapped();

@@ -232,6 +232,12 @@ final class FakeSharing extends ForwardingDriver {
   private final EventCalls eventCalls =
       new ForwardingEvents(delegate().events()) {
         @Override
+        public void eventRecord(int device, long event, long stream) {
+          fail("eventRecord");
+          super.eventRecord(device, event, stream);
+        }
+
+        @Override
         public void eventSynchronize(int device, long event) {
           during.apply("wait");
           super.eventSynchronize(device, event);

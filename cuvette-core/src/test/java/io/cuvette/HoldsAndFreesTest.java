@@ -3,6 +3,8 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.session.HoldsAndFrees;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -106,5 +108,23 @@ class HoldsAndFreesTest {
     assertThat(isMade).isTrue();
     assertThat(calls).hasValue(1);
     assertThat(holds.areHolding()).isFalse();
+  }
+
+  /** Only for one that is still waiting is a second enough. */
+  @Test
+  void callbackWaitsForACallThatIsMade_longerThanForOneThatWaits() throws InterruptedException {
+    Thread[] begins = new Thread[1];
+    boolean isMade =
+        holds.free(
+            () -> {
+              begins[0] = Thread.ofPlatform().start(() -> holds.beginHold(false, LONG_NANOS));
+              boolean isHeld = Await.until(holds::areHolding, Ending.PATIENCE_NANOS * 5 / 4);
+              assertThat(isHeld).as("while the call is made").isFalse();
+            },
+            LONG_NANOS);
+    assertThat(isMade).isTrue();
+    begins[0].join();
+    assertThat(holds.areHolding()).isTrue();
+    holds.endHold();
   }
 }

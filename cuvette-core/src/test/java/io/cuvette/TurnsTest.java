@@ -89,6 +89,32 @@ class TurnsTest {
     assertThat(Thread.interrupted()).isTrue();
   }
 
+  /** What it was let do without one gives it none. */
+  @Test
+  void threadThatWentOnWithoutATurn_waitsForTheNextOne() throws InterruptedException {
+    CountDownLatch without = new CountDownLatch(1);
+    AtomicBoolean entered = new AtomicBoolean();
+    Thread other =
+        Thread.ofPlatform()
+            .unstarted(() -> {
+              turns.take(() -> null);
+              assertThat(Thread.interrupted()).isTrue();
+              without.countDown();
+              turns.take(() -> entered.getAndSet(true));
+            });
+    turns.take(() -> {
+      other.start();
+      Await.until(() -> other.getState() == Thread.State.TIMED_WAITING);
+      other.interrupt();
+      awaitQuietly(without);
+      Await.until(() -> other.getState() == Thread.State.TIMED_WAITING || entered.get());
+      assertThat(entered).as("while it is this thread's turn").isFalse();
+      return null;
+    });
+    other.join();
+    assertThat(entered).isTrue();
+  }
+
   private static void awaitQuietly(CountDownLatch latch) {
     try {
       latch.await();

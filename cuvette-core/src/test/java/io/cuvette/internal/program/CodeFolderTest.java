@@ -285,6 +285,18 @@ class CodeFolderTest {
         .endsWith("rwxrwxrwx (expected: writable for its owner alone)");
   }
 
+  /** Also if only code is looked for there, and nothing is put. */
+  @Test
+  void theLogSays_whyCodeIsNotLookedFor() throws IOException {
+    cache().put("k", CODE);
+    Files.setPosixFilePermissions(folder(), PosixFilePermissions.fromString("rwxrwx---"));
+    Log log = new Log();
+    CodeFolder open = new CodeFolder(folder(), MUCH, log);
+    assertThat(open.get("k")).isEmpty();
+    assertThat(open.get("k")).isEmpty();
+    assertThat(log.texts).singleElement(STRING).contains(" is not kept in ", "rwxrwx---");
+  }
+
   /** Keeps what is logged. */
   private static final class Log implements System.Logger {
     private final List<String> texts = new ArrayList<>();

@@ -6,11 +6,16 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.EngineMemory;
+import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -79,5 +84,70 @@ class StagingTest {
     assertThat(staging.get().more(EngineMemory.of(buffer), open, bytes)).isNull();
     assertThat(staging.get().usedBytes()).as("given back").isZero();
     return Optional.ofNullable(used.get());
+  }
+
+  /** Copies so many pieces from the heap, alone, through what a source has. */
+  private static void copy(Cuda cuda, Staging staging, int pieces) {
+    DriverStream stream = EngineMemory.streamOf(cuda.device(0).nullStream());
+    byte[] bytes = new byte[(int) (pieces * PIECE)];
+    Arrays.fill(bytes, (byte) pieces);
+    try (Buffer buffer = cuda.allocate(bytes.length)) {
+      StagedCopy.run(
+          EngineMemory.of(buffer),
+          PackedRows.of(bytes.length),
+          HostParts.of("source", MemorySegment.ofArray(bytes), false),
+          new OpenStream(stream, false),
+          staging,
+          true,
+          true);
+      byte[] copied = new byte[bytes.length];
+      buffer.copyTo(MemorySegment.ofArray(copied));
+      assertThat(copied).isEqualTo(bytes);
+    }
+  }
+
+  /** Which has none for the others either, and may be slow to say so. */
+  @Test
+  void sourceThatHasNoMemoryForTheFirstChunk_isNotAskedForMore() {
+    AtomicInteger asked = new AtomicInteger();
+    Staging staging =
+        new Staging(
+            (bytes, _) -> {
+              asked.incrementAndGet();
+              throw new OutOfPinnedMemoryException(bytes, "cuMemHostAlloc", "the test's");
+            },
+            64 * PIECE);
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      copy(cuda, staging, 40);
+    }
+    assertThat(asked).hasValue(1);
+    assertThat(staging.usedBytes()).isZero();
+  }
+
+  /** As inside a callback: the others may wait for it. Each wait would be a fifth of a second. */
+  @Test
+  void copyOfAThreadThatMayNotWait_goesOnAtOnce_whereOthersHaveAllMemory() {
+    AtomicReference<Staging> staging = new AtomicReference<>();
+    AtomicInteger asked = new AtomicInteger();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      staging.set(
+          new Staging(
+              (_, _) -> {
+                asked.incrementAndGet();
+                long start = System.nanoTime();
+                for (int i = 1; i <= 25; i++) {
+                  copy(cuda, staging.get(), 3);
+                }
+                assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
+                return null;
+              },
+              8 * PIECE));
+      DriverStream stream = EngineMemory.streamOf(cuda.device(0).nullStream());
+      try (Buffer buffer = cuda.allocate(64)) {
+        OpenStream open = new OpenStream(stream, false);
+        assertThat(staging.get().more(EngineMemory.of(buffer), open, 8 * PIECE)).isNull();
+      }
+    }
+    assertThat(asked).hasValue(1);
   }
 }

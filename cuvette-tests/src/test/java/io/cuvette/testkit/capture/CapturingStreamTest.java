@@ -52,8 +52,13 @@ class CapturingStreamTest {
 
   private static void recordAndAsk(CudaStream stream) {
     try (CudaEvent event = stream.record()) {
-      assertThatThrownBy(event::isDone).isInstanceOf(IllegalStateException.class);
-      assertThatThrownBy(event::synchronize).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(event::isDone)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("isDone: %s was recorded in %s, which is capturing a graph", event, stream);
+      assertThatThrownBy(event::synchronize)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage(
+              "synchronize: %s was recorded in %s, which is capturing a graph", event, stream);
     }
   }
 
