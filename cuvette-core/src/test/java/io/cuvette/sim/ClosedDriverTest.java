@@ -10,6 +10,8 @@ import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixType;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -427,6 +429,11 @@ class ClosedDriverTest {
     says(
         "cuBLAS setWorkspace(handle=0x9, device=1) to 0xab, 8 bytes",
         () -> DRIVER.math().mathHandleSetWorkspace(1, 9, 0xab, 8));
+    MatrixProduct.Operand one = new MatrixProduct.Operand(false, 1, 0);
+    MatrixProduct product = new MatrixProduct(MatrixType.FLOAT, 1, 1, 1, one, one, one, 1);
+    says(
+        "cuBLAS gemm(handle=0x9, device=1) of %s, c=0x5, a=0x6, b=0x7".formatted(product),
+        () -> DRIVER.math().gemm(1, 9, product, 5, 6, 7));
     says(
         "callMalloc(function=0xab, parameter=0x8, bytes=5, device=1)",
         () -> DRIVER.natives().callMalloc(0xab, 8, 5, 1));

@@ -27,6 +27,21 @@ class DevicesTest extends SimTestBase {
     assertThat(driver.devices().ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
   }
 
+  /** Whichever comes first in a pair. */
+  @ParameterizedTest
+  @CsvSource({"0-1, 0, 1", "1-0, 0, 1", "1-2, 1, 2", "3-2, 2, 3", "3-1, 1, 3", "2-0, 0, 2"})
+  void peersOfAPair_reachEachOther_andNoOther(String peers, int low, int high) {
+    SimulatedOptions options = SimulatedOptions.parse("devices=4,peers=" + peers);
+    try (SimulatedDriver of = SimulatedDriver.open(options)) {
+      for (int device = 0; device < 4; device++) {
+        for (int peer = 0; peer < 4; peer++) {
+          boolean isPair = Math.min(device, peer) == low && Math.max(device, peer) == high;
+          assertThat(of.devices().deviceCanAccessPeer(device, peer)).isEqualTo(isPair);
+        }
+      }
+    }
+  }
+
   @Test
   void pciBusId_goesBothWays() {
     assertThat(driver.devices().deviceGetPciBusId(1)).isEqualTo("0000:14:00.0");

@@ -5,17 +5,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphConditionType;
+import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.LongFunction;
 import org.junit.jupiter.api.Test;
 
 /** Which nodes graphs take, how they are changed and how they are drawn. */
 class GraphNodesTest extends SimTestBase {
   private static final CudaStatus INVALID = CudaStatus.INVALID_VALUE;
+  private static final int INVALID_STRUCTURE = 2;
   private static final int VERBOSE = 1;
   private static final int UPLOAD = 2;
   private static final int PRIORITIES = 1 << 9;
@@ -44,6 +47,46 @@ class GraphNodesTest extends SimTestBase {
     assertFails(INVALID, rule, () -> added(graph, new GraphNodeParams.Child(graph)));
     assertFails(INVALID, rule, () -> added(body, new GraphNodeParams.Child(graph)));
     assertThat(driver.graphs().graphGetNodes(body)).isEmpty();
+  }
+
+  private AddedNode addCircle(long to) {
+    AddedNode first = added(to, fill());
+    AddedNode second = added(to, fill());
+    List<GraphEdge> edges =
+        List.of(
+            new GraphEdge(first.node(), second.node()), new GraphEdge(second.node(), first.node()));
+    driver.graphs().graphAddDependencies(to, edges);
+    return first;
+  }
+
+  private AddedNode addChildWithCircle(long to) {
+    long child = driver.graphs().graphCreate();
+    AddedNode _ = addCircle(child);
+    return added(to, new GraphNodeParams.Child(child));
+  }
+
+  private long body(long of, GraphConditionType type, int bodies) {
+    long condition = driver.graphs().graphConditionalHandleCreate(0, of, 0, true);
+    return added(of, new GraphNodeParams.Conditional(condition, type, bodies)).bodies().getLast();
+  }
+
+  /** Also if the graph with them is inside, at any depth. */
+  @Test
+  void nodesThatWaitForEachOther_areNotInstantiated() {
+    List<LongFunction<AddedNode>> places =
+        List.of(
+            this::addCircle,
+            this::addChildWithCircle,
+            to -> addCircle(body(to, GraphConditionType.IF, 2)),
+            to -> addCircle(body(to, GraphConditionType.WHILE, 1)),
+            to -> addChildWithCircle(body(to, GraphConditionType.IF, 1)));
+    for (LongFunction<AddedNode> place : places) {
+      long to = driver.graphs().graphCreate();
+      AddedNode _ = added(to, fill());
+      AddedNode _ = place.apply(to);
+      assertThat(driver.graphs().graphInstantiateWithParams(0, to, 0, 0).result())
+          .isEqualTo(INVALID_STRUCTURE);
+    }
   }
 
   @Test

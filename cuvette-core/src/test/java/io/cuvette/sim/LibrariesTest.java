@@ -132,6 +132,14 @@ class LibrariesTest {
     }
     cubin[49] = 90;
     refused(driver, cubin, CudaStatus.INVALID_IMAGE, "no other code is read here");
+    cubin[8] = 7; // what older compilers wrote, with the architecture one byte before
+    for (int other : new int[] {75, 89, 91, 100, 120}) {
+      cubin[48] = (byte) other;
+      refused(driver, cubin, CudaStatus.NO_BINARY_FOR_GPU, "a cubin for sm_" + other);
+    }
+    cubin[48] = 90;
+    cubin[49] = 75;
+    refused(driver, cubin, CudaStatus.INVALID_IMAGE, "no other code is read here");
   }
 
   /** However short it is: no byte is read that is not there. */

@@ -56,6 +56,14 @@ class ShortageTest {
     assertThat(fillUp(GIB)).hasSize(7);
   }
 
+  /** As large as on an H200, in proportion; none that would be less than a page. */
+  @ParameterizedTest
+  @CsvSource({"520, 0", "534, 0", "536, 2048", "544, 2048", "560, 2112", "4096, 15424"})
+  void contextThatIsNotSet_isAPartOfTheMemory(long mebibytes, long contextKibibytes) {
+    reopen("memory=%dMiB".formatted(mebibytes));
+    assertThat(free()).isEqualTo(mebibytes * MIB - contextKibibytes * 1024);
+  }
+
   @ParameterizedTest
   @CsvSource({
     "1, 200, 2",

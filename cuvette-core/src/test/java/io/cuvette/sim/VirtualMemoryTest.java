@@ -158,9 +158,10 @@ class VirtualMemoryTest extends SimTestBase {
     AllocationProperties windows = AllocationProperties.ofDevice(0, 2);
     AllocationProperties nowhere = new AllocationProperties(0, 9, 0);
     AllocationProperties noNode = new AllocationProperties(0, MemLocationType.HOST_NUMA, 1);
+    AllocationProperties below = new AllocationProperties(0, MemLocationType.HOST_NUMA, -1);
     AllocationProperties noDevice = AllocationProperties.ofDevice(2, 0);
     for (AllocationProperties each :
-        new AllocationProperties[] {fabric, windows, nowhere, noNode, noDevice}) {
+        new AllocationProperties[] {fabric, windows, nowhere, noNode, below, noDevice}) {
       assertThat(virtual.memGetAllocationGranularity(each, 1)).isEqualTo(PAGE);
     }
     CudaStatus notPermitted = CudaStatus.NOT_PERMITTED;
@@ -168,6 +169,7 @@ class VirtualMemoryTest extends SimTestBase {
     assertFails(INVALID, "handle types: 2 of device", () -> virtual.memCreate(PAGE, windows));
     assertFails(INVALID, "location type: 9", () -> virtual.memCreate(PAGE, nowhere));
     assertFails(INVALID, "NUMA node: 1 (expected: 0 to 0", () -> virtual.memCreate(PAGE, noNode));
+    assertFails(INVALID, "NUMA node: -1 (expected: 0 to 0", () -> virtual.memCreate(PAGE, below));
     assertFails(CudaStatus.INVALID_DEVICE, "2", () -> virtual.memCreate(PAGE, noDevice));
     String option = "option: 2 (expected: 0 or 1)";
     assertFails(INVALID, option, () -> virtual.memGetAllocationGranularity(ON_FIRST, 2));

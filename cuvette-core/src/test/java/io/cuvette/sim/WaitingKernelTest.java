@@ -245,6 +245,41 @@ class WaitingKernelTest {
     assertThat(refused.get()).hasMessageContaining("is used after its end");
   }
 
+  /** Nothing else can end its Java thread, which would keep a processor busy. */
+  @Test
+  void functionThatSwallowsEveryRefusalAfterItsEnd_isStopped() {
+    int many = 50_000;
+    AtomicInteger refusals = new AtomicInteger();
+    AtomicReference<Thread> worker = new AtomicReference<>();
+    CountDownLatch goesOn = new CountDownLatch(1);
+    SimulatedKernel kernel =
+        kernel(
+                t -> {
+                  worker.set(Thread.currentThread());
+                  while (!Thread.interrupted()) {
+                    LockSupport.park();
+                  }
+                  while (refusals.get() < many) {
+                    try {
+                      t.setInt(t.pointer(0), 1);
+                    } catch (RuntimeException _) {
+                      int _ = refusals.incrementAndGet();
+                      goesOn.countDown();
+                    }
+                  }
+                })
+            .withPatience(SHORT);
+    assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited");
+    awaitQuietly(goesOn);
+    Thread.State state = worker.get().getState();
+    while (state != Thread.State.WAITING && refusals.get() < many) {
+      Thread.onSpinWait();
+      state = worker.get().getState();
+    }
+    assertThat(state).isEqualTo(Thread.State.WAITING);
+    assertThat(refusals).hasValueLessThan(many);
+  }
+
   @Test
   void functionThatInterruptsItsThread_waitsAtBarriersAllTheSame() {
     AtomicInteger interrupted = new AtomicInteger();

@@ -17,6 +17,9 @@ import org.junit.jupiter.api.Test;
 class SimMemoryHandleTest extends SimSharingBase {
   private static final int GLOBAL = 0;
 
+  /** Where a handle has its kind, behind what it begins with and the version. */
+  private static final int KIND = 6;
+
   /** Where a handle has the identity of its file. */
   private static final int FILE = 8;
 
@@ -100,13 +103,37 @@ class SimMemoryHandleTest extends SimSharingBase {
     assertThat(other).isNotEqualTo(handle);
     assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, handle));
     // One with the number of the file's descriptor, and sound but for the file's identity.
-    ByteBuffer forged = ByteBuffer.wrap(other.clone()).order(ByteOrder.LITTLE_ENDIAN);
-    forged.putLong(FILE, forged.getLong(FILE) + 1);
-    CRC32C sum = new CRC32C();
-    sum.update(forged.array(), 0, other.length - Integer.BYTES);
-    forged.putInt(other.length - Integer.BYTES, (int) sum.getValue());
-    assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, forged.array()));
+    byte[] forged = forged(other, FILE, 1);
+    assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, forged));
     assertThat(importer.liveSharedFiles()).isZero();
+  }
+
+  private static byte[] forged(byte[] handle, int at, int change) {
+    ByteBuffer bytes = ByteBuffer.wrap(handle.clone()).order(ByteOrder.LITTLE_ENDIAN);
+    bytes.put(at, (byte) (bytes.get(at) ^ change));
+    CRC32C sum = new CRC32C();
+    sum.update(bytes.array(), 0, handle.length - Integer.BYTES);
+    return bytes.putInt(handle.length - Integer.BYTES, (int) sum.getValue()).array();
+  }
+
+  /** Whatever made bytes with a sound sum: what they begin with, and the version, say who did. */
+  @Test
+  void bytesOfSomethingElse_areRefused_evenWithTheRightSum() {
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    assertThat(forged(handle, 0, 0)).isEqualTo(handle);
+    for (int at = 0; at < KIND; at++) {
+      byte[] other = forged(handle, at, 1);
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "bytes that no simulated driver of this version made",
+          () -> importer.sharing().ipcOpenMemHandle(0, other));
+    }
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "handle: of kind",
+        () -> importer.sharing().ipcOpenMemHandle(0, forged(handle, KIND, 0x40)));
+    assertThat(importer.liveSharedFiles()).isZero();
+    assertThat(importer.sharing().ipcOpenMemHandle(0, handle)).isNotZero();
   }
 
   @Test

@@ -33,6 +33,28 @@ class SimSharingRoundsTest extends SimSharingBase {
     assertThat(importer.liveEvents() + exporter.liveEvents()).isZero();
   }
 
+  /** A view keeps the memory; whoever asks for more finds out that it is closed. */
+  @Test
+  void fileOfMemoryWithAView_isClosedByTheNextImport() {
+    long firstPool = pool(HOST_NUMA);
+    long secondPool = pool(HOST_NUMA);
+    byte[] first = exporter.sharing().memPoolExportPointer(allocate(firstPool, KIB));
+    byte[] second = exporter.sharing().memPoolExportPointer(allocate(secondPool, KIB));
+    long mapped = imported(firstPool);
+    long other = imported(secondPool);
+    long theirs = importer.sharing().memPoolImportPointer(mapped, first);
+    try (Arena arena = Arena.ofShared()) {
+      importer.memory().hostView(0, theirs, KIB, arena).fill((byte) 1);
+      importer.ordered().memFreeAsync(0, theirs, in);
+      importer.streams().streamSynchronize(0, in);
+      importer.pools().memPoolDestroy(mapped);
+      assertThat(importer.liveSharedFiles()).isEqualTo(2);
+    }
+    assertThat(importer.liveSharedFiles()).isEqualTo(2);
+    assertThat(importer.sharing().memPoolImportPointer(other, second)).isNotZero();
+    assertThat(importer.liveSharedFiles()).isEqualTo(1);
+  }
+
   private static long sharedMappings() throws IOException {
     return HeldBySystem.mappings().stream().filter(line -> line.contains("memfd")).count();
   }
