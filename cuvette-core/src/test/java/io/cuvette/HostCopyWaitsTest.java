@@ -144,6 +144,23 @@ class HostCopyWaitsTest {
   }
 
   @Test
+  void waitingCopyOfABoxOfHostMemory_isOverWhenItReturns() {
+    CopyBox halves = CopyBox.of(BYTES / 4, 2).withSource(0, BYTES / 2, 2);
+    try (PinnedBuffer host = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer device = cuda.allocate(BYTES)) {
+      MemorySegment segment = host.segment();
+      segment.fill((byte) 1);
+      device.copyFrom(segment, halves);
+      assertThat(stream.isDone()).isTrue();
+      segment.fill((byte) 2);
+      device.copyTo(segment, CopyBox.of(BYTES / 4, 2));
+      assertThat(segment.asSlice(0, BYTES / 2).toArray(ValueLayout.JAVA_BYTE)).containsOnly(1);
+    }
+  }
+
+  @Test
   void waitingBatch_isOverWhenItReturns() {
     try (CudaStream stream = cuda.device(0).createStream();
         Scope _ = stream.use();

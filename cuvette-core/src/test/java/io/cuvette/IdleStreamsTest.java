@@ -81,6 +81,16 @@ class IdleStreamsTest {
     }
   }
 
+  /** The last that is not far larger. */
+  @Test
+  void blockOfEightTimesTheRequest_isTaken() {
+    pool.allocate(512 * KIB, one).close();
+    try (Buffer _ = pool.allocate(64 * KIB, two)) {
+      assertThat(pool.totalBytes()).isEqualTo(512 * KIB);
+      assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+    }
+  }
+
   /** The block that fitted is gone when the stream has answered. */
   @Test
   void blockFarLargerThanTheRequest_isNotTakenInThePlaceOfOneThatFitted() {

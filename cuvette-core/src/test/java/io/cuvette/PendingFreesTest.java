@@ -172,6 +172,17 @@ class PendingFreesTest {
   }
 
   @Test
+  void await_waitsForTheLastWorkOfAClosedStream() {
+    CachedBlock block = used(one);
+    one.close();
+    pending.free(block, home.state);
+    checkPending(1);
+    pending.await();
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  @Test
   void await_waitsForWhatHasAnEventOfItsOwn() {
     CachedBlock block = used(one);
     pending.free(block, null);

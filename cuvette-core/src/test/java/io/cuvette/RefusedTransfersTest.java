@@ -304,6 +304,28 @@ class RefusedTransfersTest {
   }
 
   @Test
+  void whatWaits_isNamedWhereACaptureRefusesIt() {
+    MemorySegment host = MemorySegment.ofArray(new byte[BYTES]);
+    MemorySegment unlocked = Arena.ofAuto().allocate(BYTES);
+    CudaGraph graph =
+        stream.capture(() -> {
+          refused(
+              IllegalStateException.class,
+              "gatherFrom",
+              new Calls()
+                  .with("gatherFrom", () -> target.gatherFrom(List.of(host)))
+                  .with("gatherFrom(stream)", () -> target.gatherFrom(List.of(unlocked), stream)));
+          refused(
+              IllegalStateException.class,
+              "scatterTo",
+              new Calls()
+                  .with("scatterTo", () -> source.scatterTo(List.of(host)))
+                  .with("scatterTo(stream)", () -> source.scatterTo(List.of(unlocked), stream)));
+        });
+    graph.close();
+  }
+
+  @Test
   void hostMemoryThatIsReadOnly_isReadAndNotWritten() {
     for (MemorySegment host : hosts(BYTES)) {
       MemorySegment fixed = host.asReadOnly();

@@ -296,4 +296,20 @@ class GrowableEndTest {
     }
     assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free);
   }
+
+  /** Its place is that of the next handle. */
+  @Test
+  void handleThatCouldNotBeReleased_isReleasedBeforeTheBufferGrows() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
+      long free = cuda.device(0).memoryInfo().freeBytes();
+      script.fail("memRelease", CudaStatus.NOT_PERMITTED);
+      assertThatThrownBy(() -> buffer.grow(2 * MIB)).isInstanceOf(CudaException.class);
+      script.unscript("memRelease");
+      buffer.grow(2 * MIB);
+      assertThat(script.count("memRelease")).isEqualTo(script.count("memCreate"));
+      assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(free - 2 * MIB);
+    }
+  }
 }

@@ -13,6 +13,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -191,5 +193,57 @@ class ElasticLeftoversTest {
     assertThat(free()).isEqualTo(before);
     cuda.close();
     assertThat(script.notes()).hasSize(1);
+  }
+
+  @Test
+  void handlesThatTwoThreadsCouldNotRelease_areAllWithTheNextTrim() throws InterruptedException {
+    CountDownLatch both = new CountDownLatch(2);
+    script.answer(
+        "memRelease",
+        call -> {
+          both.countDown();
+          assertThat(both.await(20, TimeUnit.SECONDS)).isTrue();
+          throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "on purpose");
+        });
+    threads.run(
+        2,
+        _ ->
+            assertThatThrownBy(() -> pool.allocate(2 * MIB, stream))
+                .isInstanceOf(CudaException.class));
+    script.unscript("memRelease");
+    assertThat(pool.trim(0)).isZero();
+    assertThat(script.count("memRelease")).isEqualTo(2);
+    assertThat(free()).isEqualTo(before);
+  }
+
+  /** The pool ends with the thread that maps. */
+  @Test
+  void addressesOfAPoolThatIsClosedMeanwhile_areKeptUntilAllIsUnmapped() {
+    script.note("memAddressFree");
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    script.answer(
+        "memSetAccess",
+        call -> {
+          Thread closing = threads.start(pool::close);
+          closing.join(20_000);
+          assertThat(closing.isAlive()).isFalse();
+          throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "on purpose");
+        });
+    assertThatThrownBy(() -> pool.allocate(2 * MIB, stream)).isInstanceOf(CudaException.class);
+    threads.assertNoFailures();
+    assertThat(script.notes()).isEmpty();
+    script.unscript("memUnmap");
+    cuda.close();
+    assertThat(script.notes()).hasSize((int) script.count("memAddressReserve"));
+  }
+
+  /** Nobody comes after it. */
+  @Test
+  void addressesOfWhatCannotBeUnmapped_goWithTheCuda() {
+    leavePages(2 * MIB);
+    script.note("memAddressFree");
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+    assertThat(script.notes()).isNotEmpty();
   }
 }

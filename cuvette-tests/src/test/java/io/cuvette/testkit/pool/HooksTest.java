@@ -345,4 +345,16 @@ class HooksTest {
       elastic.assertConsistent();
     }
   }
+
+  @CudaTest
+  void hookOfAnElasticPool_isToldWhereItGrew(Cuda cuda) {
+    List<String> notes = new ArrayList<>();
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+        var _ = pool.addHook(new Notes("", notes))) {
+      pool.allocate(PAGE).close();
+    }
+    assertThat(notes)
+        .anyMatch(note -> note.startsWith("alloc>"))
+        .noneMatch(note -> note.endsWith(" at 0"));
+  }
 }
