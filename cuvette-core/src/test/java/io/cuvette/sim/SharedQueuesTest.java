@@ -107,6 +107,24 @@ class SharedQueuesTest {
     waitForLaterWork(open("queues=%d,queuePatience=%d".formatted(queues, SHORT)));
   }
 
+  /** Whoever fills it goes on after a while, and no standstill is reported. */
+  @Test
+  void fullQueueOfItsOwn_keepsNobodyFromWhatItWaitsFor() {
+    SimulatedDriver driver = open("queues=0,queueLength=8,queuePatience=" + SHORT);
+    MemorySegment flag = word(driver, 0);
+    MemorySegment one = word(driver, 1);
+    MemorySegment seen = word(driver, 0);
+    long held = stream(driver, 0);
+    waitForOne(driver, 0, held, flag);
+    for (int i = 0; i < 20; i++) {
+      copy(driver, seen, one, held);
+    }
+    assertThat(seen.get(ValueLayout.JAVA_INT, 0)).isZero();
+    copy(driver, flag, one, stream(driver, 0));
+    driver.streams().streamSynchronize(0, held);
+    assertThat(seen.get(ValueLayout.JAVA_INT, 0)).isEqualTo(1);
+  }
+
   @Test
   void streamsTakeQueuesInTurn() {
     SimulatedDriver driver = open("queues=2,queuePatience=" + SHORT);
