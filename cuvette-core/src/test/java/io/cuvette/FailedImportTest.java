@@ -101,6 +101,27 @@ class FailedImportTest extends OverFakeSharing {
     }
   }
 
+  /** A process can have a pool of the host but once, and so not while an old one is there. */
+  @Test
+  void poolWhoseLastFreeIsDone_isGone_beforeOneIsImported() {
+    try (CudaStream stream = device.createStream();
+        AllocationHandle handle = handle(null)) {
+      driver.importsOnce = true;
+      DeviceMemoryResource resource = mapped();
+      CountDownLatch gate = gate(stream);
+      resource.importBuffer(descriptor(1, 0, 64), stream).close();
+      resource.close();
+      assertThat(driver.poolsOpen).as("its free is not done").hasValue(1);
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("not given back yet");
+      gate.countDown();
+      cuda.driver().streams().streamSynchronize(device.id(), stream.handle());
+      assertThat(driver.poolsOpen).as("nobody has looked").hasValue(1);
+      DeviceMemoryResource.fromAllocationHandle(device, handle).close();
+    }
+  }
+
   @Test
   void originThatCannotBeCompared_leavesNoDescriptor() {
     try (DeviceMemoryResource resource = mapped();

@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.internal.lifetime.ShutdownGate;
 import java.util.concurrent.Callable;
@@ -37,6 +38,27 @@ class ShutdownGateTest {
     assertThatThrownBy(() -> gate.make(() -> 1))
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("Cuda is closed");
+  }
+
+  /** So that an assertion finds code of the user that would run inside of a step. */
+  @Test
+  void threadIsOutside_onceItHasLeftItsOuterStep() throws Exception {
+    assumeTrue(ShutdownGate.class.desiredAssertionStatus(), "only then are steps counted");
+    ShutdownGate other = new ShutdownGate();
+    assertThat(ShutdownGate.isOutside()).isTrue();
+    boolean isInside =
+        gate.make(() -> {
+          boolean before = ShutdownGate.isOutside();
+          other.run(() -> assertThat(ShutdownGate.isOutside()).isFalse());
+          return !before && !gate.ask(ShutdownGate::isOutside) && !ShutdownGate.isOutside();
+        });
+    assertThat(isInside).isTrue();
+    assertThat(ShutdownGate.isOutside()).isTrue();
+    assertThat(gate.tryEnter()).isTrue();
+    assertThat(ShutdownGate.isOutside()).isFalse();
+    assertThat(elsewhere(ShutdownGate::isOutside)).as("another thread").isTrue();
+    gate.leave();
+    assertThat(ShutdownGate.isOutside()).isTrue();
   }
 
   @Test

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
@@ -13,10 +16,12 @@ import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
+import io.cuvette.LaunchConfig;
 import io.cuvette.PageHandles;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.TestKernels;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -323,6 +328,29 @@ class ElasticSharingTest extends TwoProcesses {
             importer.device(1).importBuffer(handles, importer.device(1).nullStream())) {
       far.fill((byte) 6);
       assertThat(bytes(near)).containsOnly(6);
+    }
+  }
+
+  /** Where it was imported for, and on no other: its pages are mapped for that device alone. */
+  @Test
+  void importedPages_areForTheCodeOfTheirDevice() {
+    CudaDevice other = importer.device(1);
+    try (ElasticMemoryPool pool = pool();
+        Buffer ours = pool.allocate(MIB);
+        PageHandles handles = pool.export(ours);
+        DeviceBuffer near = imported(handles);
+        DeviceBuffer far = other.importBuffer(handles, other.nullStream());
+        CudaModule module = TestKernels.launches(importer)) {
+      CudaKernel scale = module.kernel("scale");
+      LaunchConfig one = LaunchConfig.of(1, 32);
+      there().nullStream().launch(scale, one, near, 2f, 16);
+      other.nullStream().launch(scale, one, far, 2f, 16);
+      assertThatThrownBy(() -> there().nullStream().launch(scale, one, far, 2f, 16))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("memory that %s, which runs %s, has access to", there(), scale);
+      assertThatThrownBy(() -> other.nullStream().launch(scale, one, near, 2f, 16))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("memory that %s, which runs %s, has access to", other, scale);
     }
   }
 
