@@ -11,7 +11,9 @@ import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.interop.Workspace;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.foreign.Arena;
+import java.lang.ref.Reference;
 import java.lang.ref.WeakReference;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -283,6 +285,46 @@ class ClosedIsForgottenTest {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       WeakReference<Object> closed = closedStream(cuda.device(0));
       cuda.device(0).synchronize();
+      checkForgotten(closed);
+    }
+  }
+
+  private static WeakReference<Object> waitedForBy(CudaStream stream, CudaDevice device) {
+    try (CudaStream other = device.createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = MemoryResource.direct().allocate(64, other)) {
+      buffer.fill((byte) 1, other);
+      stream.waitFor(other);
+      buffer.fill((byte) 2, stream);
+      stream.synchronize();
+      return new WeakReference<>(other.state.clock);
+    }
+  }
+
+  @Test
+  void closedStream_keepsNoneThatItWaitedFor() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      CudaStream kept = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      WeakReference<Object> other = waitedForBy(kept, cuda.device(0));
+      kept.close();
+      checkForgotten(other);
+      Reference.reachabilityFence(kept);
+    }
+  }
+
+  private static WeakReference<Object> closedBeforeItsMemory(CudaDevice device, MemoryPool pool) {
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    Buffer buffer = pool.allocate(64, stream);
+    stream.close();
+    buffer.close();
+    return new WeakReference<>(stream.state);
+  }
+
+  @Test
+  void closedStream_isNotKeptByAPool_whoseIdleMemoryWentBack() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        MemoryPool pool = new MemoryPool(cuda)) {
+      WeakReference<Object> closed = closedBeforeItsMemory(cuda.device(0), pool);
+      assertThat(pool.trim(Duration.ZERO)).isPositive();
       checkForgotten(closed);
     }
   }

@@ -206,6 +206,7 @@ class HostCopyWaitsTest {
         device.gatherFrom(List.of(host.asSlice(BYTES)), stream);
         device.scatterTo(List.of(host.asSlice(BYTES)), stream);
       }
+      device.gatherFrom(List.of(arena.allocate(0)));
       assertThat(stream.isDone()).isFalse();
       stream.synchronize();
     }

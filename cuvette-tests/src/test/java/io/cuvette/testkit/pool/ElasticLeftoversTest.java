@@ -246,4 +246,19 @@ class ElasticLeftoversTest {
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
     assertThat(script.notes()).isNotEmpty();
   }
+
+  /** A plain refusal tells all: whatever the driver would say of the pages, they are mapped. */
+  @Test
+  void pagesThatTheDriverDoesNotUnmap_areNotAskedAbout() {
+    ElasticMemoryPool caching = new ElasticMemoryPool(cuda);
+    caching.allocate(2 * MIB, stream).close();
+    stream.synchronize();
+    script.note("memGetAccess");
+    script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
+    assertThatThrownBy(() -> caching.trim(0)).isInstanceOf(CudaException.class);
+    assertThat(script.notes()).isEmpty();
+    script.unscript("memUnmap");
+    assertThat(caching.trim(0)).isEqualTo(2 * MIB);
+    assertThat(free()).isEqualTo(before);
+  }
 }
