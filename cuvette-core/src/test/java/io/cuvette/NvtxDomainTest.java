@@ -355,4 +355,24 @@ class NvtxDomainTest {
       }
     }
   }
+
+  @Test
+  void recorder_isToldTheNamesOfDevicesAndStreams() throws Exception {
+    Path file = folder.resolve("names.jfr");
+    List<String> expected = new ArrayList<>();
+    try (Recording recording = new Recording();
+        Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      recording.enable("io.cuvette.NvtxName");
+      recording.start();
+      CudaStream stream = cuda.device(0).createStream();
+      Nvtx.name(cuda.device(0), "first");
+      Nvtx.name(stream, "copies");
+      expected.add("Name " + cuda.device(0) + ": first");
+      expected.add("Name " + stream + ": copies");
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(RecordingFile.readAllEvents(file).stream().map(NvtxDomainTest::shown))
+        .containsAll(expected);
+  }
 }

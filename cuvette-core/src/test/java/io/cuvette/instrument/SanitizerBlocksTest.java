@@ -362,4 +362,18 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
       other.synchronize();
     }
   }
+
+  /** One that reaches out of the driver's block is none of its parts. */
+  @Test
+  void blockThatNoBlockOfTheDriverHolds_isNotLookedAt() {
+    var blocks = driver.blockListener();
+    long memory = driver.memory().memAlloc(0, BYTES);
+    var beyond = new BlockListener.Block(1, memory, 2L * BYTES);
+    blocks.blockAllocated(beyond, 0, stream.handle());
+    blocks.blockAllocated(beyond, 0, stream.handle());
+    blocks.blockFreed(beyond);
+    blocks.blockFreed(beyond);
+    driver.memory().memFree(0, memory);
+    assertSilent();
+  }
 }

@@ -11,6 +11,7 @@ import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.PointerAttribute;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
@@ -288,6 +289,19 @@ class SanitizerHandleTest extends SanitizerTestBase {
     long pool = driver.memory().pointerGetAttribute(0, attribute, memory());
     assertThat(driver.ordered().memAllocFromPoolAsync(0, 64, pool, 0)).isNotZero();
     assertSilent();
+  }
+
+  /** The program has to destroy it as before. */
+  @Test
+  void poolOfTheProgram_thatTheDriverNames_staysTheProgramsToDestroy() {
+    SanitizerDriver sanitized =
+        SanitizerDriver.reporting(
+            SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(1)), reports::add);
+    long pool = sanitized.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    sanitized.pools().deviceSetMemPool(0, pool);
+    assertThat(sanitized.pools().deviceGetMemPool(0)).isEqualTo(pool);
+    sanitized.close();
+    assertThat(assertOnly(Misuse.LEAK).message()).contains("pool 0x%x".formatted(pool));
   }
 
   @Test

@@ -94,6 +94,35 @@ class SanitizerHostRaceTest {
   }
 
   @Test
+  void memoryThatOneStreamReads_isLookedAt_thoughAnotherIsDone() {
+    try (Machine on = new Machine(3)) {
+      long other = on.driver.streams().streamCreateWithPriority(0, 1, 0);
+      on.send(on.pinned);
+      on.driver.streams().streamSynchronize(0, other);
+      on.pinned.fill((byte) 2);
+      on.synchronize();
+      assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+    }
+  }
+
+  /** It is one mistake: where memory ends it is not compared any more. */
+  @Test
+  void memoryThatEndsWhileWorkReadsIt_isNamedForThatAlone() {
+    try (Machine on = new Machine(3);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment registered = arena.allocate(BYTES, BYTES);
+      on.driver.memory().memHostRegister(0, registered, 0);
+      on.send(registered);
+      registered.fill((byte) 3);
+      on.driver.memory().memHostUnregister(0, registered.address());
+      on.synchronize();
+    }
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .containsExactly(Misuse.FREE_WHILE_IN_USE);
+  }
+
+  @Test
   void memoryThatTheDeviceWrites_beforeOrAfter_isNotOfTheHost() {
     try (Machine on = new Machine(1)) {
       on.driver.transfers().memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);

@@ -202,6 +202,15 @@ class FfmHostNodesTest extends StubDriverTest {
     end();
   }
 
+  /** The driver has no graph for them, whatever it leaves where that would be. */
+  @Test
+  void functionsOfABrokenCapture_areNoneOfItsGraph() {
+    library.answer(0, 0xabc);
+    driver.streams().launchHostFunc(1, 0x5, runs::incrementAndGet);
+    noted("cuStreamGetCaptureInfo@11030(5, 0, 0) in c001", "cuLaunchHostFunc@10000(5) in c001");
+    awaitRuns(1);
+  }
+
   @Test
   void capturedFunctions_runInEachLaunch() {
     library.answer(OBJECT, 0xabc); // a capture that is going on, of this graph

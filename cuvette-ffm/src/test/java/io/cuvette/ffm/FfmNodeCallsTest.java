@@ -111,6 +111,11 @@ class FfmNodeCallsTest extends StubDriverTest {
         CudaStatus.NOT_SUPPORTED,
         "clusters and cooperation",
         () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, kernel(SHAPE, 1, 2)));
+    LaunchShape alone = new LaunchShape(2, 3, 4, 5, 6, 7, 2, 3, 1, 8, false, false);
+    refused(
+        CudaStatus.NOT_SUPPORTED,
+        "cooperation",
+        () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, kernel(alone, 1, 2)));
     graphs.graphNodeSetParams(1, 0x100, kernel(SHAPE, 1, 2));
     assertThat(library.calls())
         .contains(

@@ -97,6 +97,15 @@ class FfmStartupTest {
     assertThat(e).hasMessageContaining(file.toString()).hasMessageContaining(SIMULATED);
   }
 
+  /** The loader of the system, which looks no further than the 0, has nothing against it. */
+  @Test
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
+  void nameThatNoLibraryHas_isNotFound() {
+    CudaException e = failure(StubLibrary.provider("libc.so.6\0"));
+    assertThat(e.status()).isEqualTo(CudaStatus.FILE_NOT_FOUND);
+    assertThat(e).hasMessageContaining("libc.so.6\0 was not found");
+  }
+
   @Test
   @DisabledOnOs(value = OS.WINDOWS, disabledReason = LIBRARY_OF_LINUX)
   void driverBringsTheLibraryOfThePlatform_whateverWasAskedFor() {

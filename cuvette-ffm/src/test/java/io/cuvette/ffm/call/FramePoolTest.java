@@ -49,6 +49,8 @@ class FramePoolTest {
     Class<?> frames = new FreshLoader().loadClass(CallFrame.class.getName()); // none is kept yet
     Method take = frames.getMethod("take");
     Method leave = frames.getMethod("leave");
+    Object own = take.invoke(null); // of a thread that is not virtual, and keeps it
+    leave.invoke(own);
     Set<Object> taken = Collections.newSetFromMap(new IdentityHashMap<>());
     for (int i = 0; i < 1_000; i++) {
       FutureTask<Object> call =
@@ -60,6 +62,6 @@ class FramePoolTest {
       Thread.ofVirtual().start(call);
       taken.add(call.get());
     }
-    assertThat(taken).hasSizeLessThanOrEqualTo(128);
+    assertThat(taken).hasSizeLessThanOrEqualTo(128).doesNotContain(own);
   }
 }

@@ -73,6 +73,9 @@ class UnixSocketsTest {
     assertThat(path).exists();
     assertThat(calls.isBound(path.toString())).isFalse();
     assertThat(calls.isBound(Files.createFile(folder.resolve("file")).toString())).isFalse();
+    String below = folder.resolve("file").resolve("socket").toString();
+    assertThatThrownBy(() -> calls.isBound(below))
+        .hasMessageContaining("connect(path=" + below + "): Not a directory");
     assertThatThrownBy(() -> calls.isBound("x".repeat(108)))
         .isInstanceOf(IllegalArgumentException.class);
   }

@@ -286,6 +286,20 @@ class FfmCompilerTest {
     assertThat(known.library()).isEqualTo(name);
   }
 
+  /** Of one that is in no folder that is looked through. */
+  @Test
+  @EnabledOnOs(value = OS.LINUX, disabledReason = "names of libraries")
+  void versionOfALibrary_isFoundByItsName(@TempDir Path folder) throws Exception {
+    String name = "libcuvette-by-version.so";
+    OptionalLibrary library = new OptionalLibrary("test", name, "none_", "nothing");
+    Path source = Files.writeString(folder.resolve("any.c"), "int any(void) { return 1; }\n");
+    Path file =
+        CCompiler.compile(
+            source, folder.resolve("any.so"), "-shared", "-fPIC", "-Wl,-soname," + name + ".12");
+    assertThat(SharedLibraries.find(file.toString())).isPresent();
+    assertThat(ToolLibrary.load(library, "cuvette.of.no.library").file()).isEqualTo(name + ".12");
+  }
+
   @Test
   void libraryThatIsNowhere_saysWhereItWasLookedFor() {
     OptionalLibrary none = new OptionalLibrary("test", "libcuvettenone.so", "none_", "nothing");

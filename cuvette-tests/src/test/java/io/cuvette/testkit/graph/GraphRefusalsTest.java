@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphDependency;
@@ -224,6 +225,25 @@ class GraphRefusalsTest {
           IllegalStateException.class,
           "was removed");
       assertThat(definition.nodes()).containsExactly(other);
+    }
+  }
+
+  /** Two drivers may give the same handle. */
+  @CudaTest(simulatedOnly = true)
+  void edgeOfAnotherCuda_isNotRemoved_thoughItsNodesHaveTheSameHandles() {
+    CudaOptions options = CudaOptions.simulated();
+    try (Cuda here = Cuda.open(options);
+        Cuda there = Cuda.open(options);
+        GraphDefinition ours = new GraphDefinition(here.device(0));
+        GraphDefinition theirs = new GraphDefinition(there.device(0))) {
+      GraphDependency own = new GraphDependency(ours.root().empty(), ours.root().empty());
+      GraphDependency other = new GraphDependency(theirs.root().empty(), theirs.root().empty());
+      ours.edges().add(own);
+      theirs.edges().add(other);
+      assertThat(ours.edges().remove(other)).isFalse();
+      assertThat(ours.edges()).containsExactly(own);
+      assertThat(ours.edges().remove(own)).isTrue();
+      assertThat(theirs.edges()).containsExactly(other);
     }
   }
 }

@@ -425,4 +425,27 @@ class LaunchEdgesTest {
           "argument 1: boolean (expected: 2 bytes: a short or char)");
     }
   }
+
+  /** What everybody sees may call itself. */
+  public interface Doubling {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
+
+    default void twice(CudaStream stream, LaunchConfig config, Buffer data, int count) {
+      scale(stream, config, data, 2, count);
+    }
+  }
+
+  @CudaTest
+  void defaultMethodOfAPublicInterface_launches(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = cuda.allocate(8, stream)) {
+      data.copyFrom(MemorySegment.ofArray(new float[] {3, 4}));
+      Doubling doubling = module.kernel("scale").bind(Doubling.class);
+      doubling.twice(stream, LaunchConfig.of(1, 32), data, 2);
+      float[] found = new float[2];
+      stream.synchronize();
+      data.copyTo(MemorySegment.ofArray(found));
+      assertThat(found).containsExactly(6, 8);
+    }
+  }
 }

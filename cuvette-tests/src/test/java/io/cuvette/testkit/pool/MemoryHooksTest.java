@@ -14,6 +14,7 @@ import io.cuvette.Registration;
 import io.cuvette.Scope;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
@@ -96,6 +97,21 @@ class MemoryHooksTest {
     StringBuilder report = new StringBuilder();
     hook.printReport(report);
     assertThat(report.toString()).isEqualTo("_root (1.00KB, 1.00KB)\n");
+  }
+
+  @Test
+  void lineProfileHook_addsUpWhatAllThreadsDo() {
+    LineProfileHook hook = new LineProfileHook(1);
+    try (Registration _ = pool.addHook(hook)) {
+      pool.allocate(1000).close();
+      CompletableFuture.runAsync(
+              () -> pool.allocate(1000).close(), body -> Thread.ofPlatform().daemon().start(body))
+          .orTimeout(20, TimeUnit.SECONDS)
+          .join();
+    }
+    StringBuilder report = new StringBuilder();
+    hook.printReport(report);
+    assertThat(report.toString()).isEqualTo("_root (2.00KB, 1.00KB)\n");
   }
 
   @Test

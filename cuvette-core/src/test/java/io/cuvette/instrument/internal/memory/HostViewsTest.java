@@ -45,6 +45,17 @@ class HostViewsTest {
     }
   }
 
+  /** The host and the driver mean the same by such an address. */
+  @Test
+  void viewWhereTheDriverHasIt_isNone() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment view = arena.allocate(64);
+      views.add(view, view.address());
+      Range range = at(view.address() + 8, 8, true);
+      assertThat(views.resolve(range)).isEqualTo(range);
+    }
+  }
+
   @Test
   void viewsThatLive_areKept_howeverManyHaveEnded() {
     List<MemorySegment> living = new ArrayList<>();

@@ -2,6 +2,7 @@ package io.cuvette.instrument.internal.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 class HandlesTest {
@@ -31,5 +32,21 @@ class HandlesTest {
     }
     assertThat(handles.isDead(1)).isFalse();
     assertThat(handles.isDead(5_000)).isTrue();
+  }
+
+  /** It is owed as often as before, be it one destruction of several or the last. */
+  @Test
+  void destructionThatTheDriverRefused_isStillOwed() {
+    Handles<String> handles = new Handles<>("library");
+    CallTrace here = CallTrace.passing("here");
+    handles.addOnceMore(5, "it", here);
+    handles.addOnceMore(5, "it", here);
+    handles.restore(Objects.requireNonNull(handles.destroy(5, here)));
+    assertThat(handles.destroy(5, here)).isNotNull();
+    assertThat(handles.isLive(5)).isTrue();
+    handles.restore(Objects.requireNonNull(handles.destroy(5, here)));
+    assertThat(handles.isDead(5)).isFalse();
+    assertThat(handles.destroy(5, here)).isNotNull();
+    assertThat(handles.isLive(5)).isFalse();
   }
 }
