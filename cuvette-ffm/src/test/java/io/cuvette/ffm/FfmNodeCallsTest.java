@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
@@ -18,10 +19,12 @@ import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Nodes of graphs and what they do: each field of the structures, there and back. */
 class FfmNodeCallsTest extends StubDriverTest {
@@ -357,6 +360,23 @@ class FfmNodeCallsTest extends StubDriverTest {
         CudaStatus.INVALID_HANDLE,
         "cuKernelGetParamInfo(kernel=0xc0de, index=0)",
         () -> read(GraphNodeType.KERNEL, 0));
+  }
+
+  /** One before CUDA 12.4 tells of none. */
+  @Test
+  void parametersThatTheDriverCannotTell_areNone(@TempDir Path folder) {
+    for (String function : List.of("cuKernelGetParamInfo", "cuFuncGetParamInfo")) {
+      StubLibrary old = StubLibrary.compile(folder.resolve(function));
+      old.hide(function);
+      try (CudaDriver without = old.open()) {
+        without.graphs().graphAddNode(1, 0xabc, new long[0], kernel(SHAPE, 13, 14));
+        old.answer(GraphNodeType.KERNEL.ordinal(), 0);
+        GraphNodeParams.Kernel read =
+            (GraphNodeParams.Kernel) without.graphs().graphNodeGetParams(0x100);
+        assertThat(read.shape()).isEqualTo(SHAPE);
+        assertThat(read.parameters().places()).isEmpty();
+      }
+    }
   }
 
   @Test

@@ -319,6 +319,23 @@ class ElasticSharingTest extends TwoProcesses {
   }
 
   @Test
+  void closedCuda_importsNothing_beItItsOwnOrAnothers() {
+    for (Cuda cuda : List.of(exporter, importer)) {
+      CudaStream stream = cuda.device(0).nullStream();
+      try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, EXPORTABLE);
+          Buffer own = pool.allocate(100);
+          PageHandles handles = pool.export(own)) {
+        own.close();
+        pool.close();
+        cuda.close();
+        assertThatThrownBy(() -> stream.device().importBuffer(handles, stream))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("Cuda is closed");
+      }
+    }
+  }
+
+  @Test
   void otherDeviceOfTheImporter_hasTheMemoryToo() {
     try (ElasticMemoryPool pool = pool();
         Buffer ours = pool.allocate(3 * MIB);
