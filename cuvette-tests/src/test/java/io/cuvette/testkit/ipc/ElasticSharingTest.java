@@ -319,6 +319,7 @@ class ElasticSharingTest extends TwoProcesses {
   }
 
   @Test
+  @SuppressWarnings("try") // in this order
   void closedCuda_importsNothing_beItItsOwnOrAnothers() {
     for (Cuda cuda : List.of(exporter, importer)) {
       CudaStream stream = cuda.device(0).nullStream();

@@ -119,7 +119,7 @@ class DocumentedFiguresTest {
     String pom = text("build/mutations/pom.xml");
     String page = text("CONTRIBUTING.md");
     assertThat(value(pom, "cuvette.mutations")).isEqualTo("io.cuvette.*");
-    assertThat(value(pom, "cuvette.mutations.ffm")).isEqualTo("io\\.cuvette\\.ffm\\..*");
+    assertThat(value(pom, "cuvette.mutations.threads")).as("one for each core").isEqualTo("0");
     assertThat(value(pom, "cuvette.mutations.tests")).isEqualTo("io.cuvette.*");
     assertThat(page)
         .contains(
@@ -128,8 +128,8 @@ class DocumentedFiguresTest {
                     .formatted(
                         value(pom, "cuvette.mutations.of"), value(pom, "cuvette.mutations.seed")))
         .containsPattern(
-            "cuvette\\.mutations\\.threads` .* \\| %s \\|"
-                .formatted(value(pom, "cuvette.mutations.threads")));
+            "cuvette\\.mutations\\.seconds` .* \\| %s \\|"
+                .formatted(value(pom, "cuvette.mutations.seconds")));
   }
 
   /** The names that a program is told to depend on, and the flag that it starts with. */
