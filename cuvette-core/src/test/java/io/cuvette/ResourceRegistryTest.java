@@ -10,10 +10,12 @@ import io.cuvette.internal.base.Await;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.channel.OpenSocket;
 import io.cuvette.internal.channel.PoolHandle;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.UUID;
@@ -132,6 +134,24 @@ class ResourceRegistryTest extends OverFakeSharing {
       assertThat(one.register(uuid)).isSameAs(one);
       assertThat(two.register(uuid)).isSameAs(two);
       assertThat(two.uuid()).contains(uuid);
+    }
+  }
+
+  /** They may come and go for ever. */
+  @Test
+  void closedResources_areForgotten_whileAnotherOfTheirUuidStays() throws Exception {
+    UUID uuid = UUID.randomUUID();
+    try (DeviceMemoryResource stays = mapped()) {
+      assertThat(stays.register(uuid)).isSameAs(stays);
+      for (int i = 0; i < 5; i++) {
+        try (DeviceMemoryResource brief = mapped()) {
+          assertThat(brief.register(uuid)).isSameAs(brief);
+        }
+      }
+      Field known = ResourceRegistry.class.getDeclaredField("known");
+      known.setAccessible(true);
+      Map<?, ?> all = (Map<?, ?>) known.get(cuda.registry());
+      assertThat((List<?>) all.get(uuid)).as("one, and the last that ended").hasSize(2);
     }
   }
 

@@ -238,8 +238,8 @@ class GraphRefusalsTest {
         GraphDefinition theirs = new GraphDefinition(there.device(0))) {
       GraphDependency own = new GraphDependency(ours.root().empty(), ours.root().empty());
       GraphDependency other = new GraphDependency(theirs.root().empty(), theirs.root().empty());
-      ours.edges().add(own);
-      theirs.edges().add(other);
+      assertThat(ours.edges().add(own)).isTrue();
+      assertThat(theirs.edges().add(other)).isTrue();
       assertThat(ours.edges().remove(other)).isFalse();
       assertThat(ours.edges()).containsExactly(own);
       assertThat(ours.edges().remove(own)).isTrue();

@@ -318,16 +318,19 @@ class ElasticSharingTest extends TwoProcesses {
     }
   }
 
+  private static PageHandles handlesOf(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, EXPORTABLE);
+        Buffer own = pool.allocate(100)) {
+      return pool.export(own);
+    }
+  }
+
   @Test
   @SuppressWarnings("try") // in this order
   void closedCuda_importsNothing_beItItsOwnOrAnothers() {
     for (Cuda cuda : List.of(exporter, importer)) {
       CudaStream stream = cuda.device(0).nullStream();
-      try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, EXPORTABLE);
-          Buffer own = pool.allocate(100);
-          PageHandles handles = pool.export(own)) {
-        own.close();
-        pool.close();
+      try (PageHandles handles = handlesOf(cuda)) {
         cuda.close();
         assertThatThrownBy(() -> stream.device().importBuffer(handles, stream))
             .isInstanceOf(IllegalStateException.class)
