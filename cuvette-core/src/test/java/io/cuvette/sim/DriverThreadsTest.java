@@ -175,7 +175,8 @@ class DriverThreadsTest {
 
   private static Thread waiting(Runnable call) throws InterruptedException {
     Thread thread = Thread.ofPlatform().start(call);
-    while (thread.getState() != Thread.State.WAITING
+    while (thread.isAlive() // what does not wait has ended
+        && thread.getState() != Thread.State.WAITING
         && thread.getState() != Thread.State.TIMED_WAITING) {
       Thread.sleep(1);
     }

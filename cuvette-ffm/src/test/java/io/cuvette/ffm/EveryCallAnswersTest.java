@@ -2,15 +2,9 @@ package io.cuvette.ffm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.EventCalls;
-import io.cuvette.driver.MemoryCalls;
-import io.cuvette.driver.OrderedCalls;
-import io.cuvette.driver.StreamCalls;
-import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.DriverOperations.Operation;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
@@ -53,16 +47,6 @@ class EveryCallAnswersTest {
   /** What asks the runtime, or nobody, and nodes that have parameters without end here. */
   private static final Set<String> OTHERS =
       Set.of("runtimeGetVersion", "hostView", "graphNodeGetParams");
-
-  /** What is made in the context of its device, unless a handle names one. */
-  private static final Set<Class<?>> OF_DEVICES =
-      Set.of(
-          MemoryCalls.class,
-          TransferCalls.class,
-          OrderedCalls.class,
-          StreamCalls.class,
-          EventCalls.class,
-          CaptureCalls.class);
 
   private static final Set<String> OF_STREAMS =
       Set.of("launchKernel", "graphLaunch", "graphUpload", "graphInstantiateWithParams");
@@ -170,7 +154,7 @@ class EveryCallAnswersTest {
           library.reset();
           library.answer(2, 0);
           library.makeCurrent(0xeee);
-          if (!OF_DEVICES.contains(operation.method().getDeclaringClass())
+          if (!EveryCallFailsTest.OF_CONTEXTS.contains(operation.method().getDeclaringClass())
               && !OF_STREAMS.contains(operation.method().getName())) {
             continue;
           }

@@ -30,7 +30,8 @@ class EveryCallFailsTest {
   private static final Set<String> OTHERS =
       Set.of("cuCtxSetCurrent", "cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode");
 
-  private static final Set<Class<?>> OF_CONTEXTS =
+  /** What is done in the context of a device. */
+  static final Set<Class<?>> OF_CONTEXTS =
       Set.of(
           MemoryCalls.class,
           TransferCalls.class,
@@ -38,6 +39,7 @@ class EveryCallFailsTest {
           StreamCalls.class,
           EventCalls.class,
           CaptureCalls.class);
+
   private static final List<CudaStatus> REFUSALS =
       List.of(
           CudaStatus.INVALID_CONTEXT, CudaStatus.INVALID_HANDLE, CudaStatus.CONTEXT_IS_DESTROYED);

@@ -38,7 +38,8 @@ final class TestJvm implements AutoCloseable {
    * Starts a JVM.
    *
    * @param folder for its temporary files; the agent lies beside it
-   * @param tests the folders of the tests, which are run in the last one's module
+   * @param tests the folders of the tests
+   * @param mutators the kinds of changes
    * @param options further options of the JVM
    */
   TestJvm(Path folder, List<Path> tests, String mutators, List<String> options) throws IOException {
