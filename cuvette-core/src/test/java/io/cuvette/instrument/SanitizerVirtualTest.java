@@ -105,6 +105,7 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     read(3, 0, 1);
     reported(Misuse.NO_ACCESS).contains("device 3 has access 0");
     driver.transfers().memcpyDtoHAsync(3, HOST.asSlice(0, 8), page(1) + 8, 0);
+    driver.devices().ctxSynchronize(3);
     reported(Misuse.NO_ACCESS).contains("access 0 at 0x%x (expected".formatted(page(1) + 8));
     access(0, 2, new int[] {1, 3}, MemAccessFlags.READ_WRITE);
     write(1, 0, 2);
