@@ -25,11 +25,12 @@ class PoolReuseTest {
     /** What is freed stays pending until somebody waits. */
     static Scene of(long seed, int flags, long maxBytes) {
       SimulatedDriver driver =
-          SimulatedDriver.open(
-              SimulatedOptions.DEFAULTS
-                  .withSeed(seed)
-                  .withPace(SimulatedPace.LAZY)
-                  .withContextBytes(0));
+          Attended.only(
+              SimulatedDriver.open(
+                  SimulatedOptions.DEFAULTS
+                      .withSeed(seed)
+                      .withPace(SimulatedPace.LAZY)
+                      .withContextBytes(0)));
       return new Scene(
           driver,
           driver.streams().streamCreateWithPriority(0, flags, 0),

@@ -33,7 +33,8 @@ class SchedulesTest {
   private static long wrong(int seeds, ToIntFunction<SimulatedDriver> program, int right) {
     LongPredicate isWrong =
         seed -> {
-          try (SimulatedDriver driver = open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
+          try (SimulatedDriver driver =
+              Attended.only(open(SimulatedOptions.DEFAULTS.withSeed(seed)))) {
             return program.applyAsInt(driver) != right;
           }
         };
@@ -211,7 +212,7 @@ class SchedulesTest {
   }
 
   private static List<Boolean> answers(SimulatedOptions options, int queries) {
-    try (SimulatedDriver driver = open(options)) {
+    try (SimulatedDriver driver = Attended.only(open(options))) {
       long stream = stream(driver);
       long memory = driver.memory().memAlloc(0, BYTES);
       driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream);

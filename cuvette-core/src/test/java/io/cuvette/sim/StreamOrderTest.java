@@ -27,7 +27,8 @@ class StreamOrderTest {
   }
 
   private static byte result(long seed, int flags, Program program) {
-    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
+    try (SimulatedDriver driver =
+        Attended.only(SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed)))) {
       long memory = driver.memory().memAlloc(0, BYTES);
       long one = driver.streams().streamCreateWithPriority(0, flags, 0);
       long other = driver.streams().streamCreateWithPriority(0, flags, 0);

@@ -20,6 +20,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.DeviceCache;
+import io.cuvette.sim.Attended;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -33,7 +34,8 @@ class ElasticNumbersTest {
   private static final long MIB = 1L << 20;
   private static final long SMALL_BYTES = Spaces.SMALL_BYTES;
 
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy"));
+  private final Cuda cuda =
+      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
   private final CudaStream home = stream();
   private final CudaStream other = stream();
   private final ElasticMemoryPool pool = new ElasticMemoryPool(cuda);

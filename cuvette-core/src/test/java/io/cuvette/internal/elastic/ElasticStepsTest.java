@@ -18,6 +18,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.space.HeapCensus;
 import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.sim.Attended;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -35,7 +36,8 @@ import org.junit.jupiter.api.Timeout;
 class ElasticStepsTest {
   private static final long MIB = 1L << 20;
 
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy"));
+  private final Cuda cuda =
+      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
   private final CudaStream home = stream();
   private final CudaStream other = stream();
   private final ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
