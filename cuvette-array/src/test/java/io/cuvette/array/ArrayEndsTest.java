@@ -15,11 +15,15 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** Nothing is left, whatever fails and however many threads take part. */
 class ArrayEndsTest {
   private static final int THREADS = 1_000;
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
+  private static final long LOOKS_APART_NANOS = 1_000_000;
 
   /** Makes, copies, converts, and reads arrays; closes all. */
   private static void use(Cuda cuda) {
@@ -109,9 +113,10 @@ class ArrayEndsTest {
     for (int i = 0; i < 50; i++) {
       CudaArray _ = CudaArrays.of(cuda).zeros(FLOAT32, 64);
     }
-    for (int i = 0; i < 200 && cuda.leaksFound() < 50; i++) {
+    long start = System.nanoTime();
+    while (cuda.leaksFound() < 50 && System.nanoTime() - start < PATIENCE_NANOS) {
       System.gc();
-      Thread.onSpinWait();
+      LockSupport.parkNanos(LOOKS_APART_NANOS);
     }
     assertThat(cuda.leaksFound()).isEqualTo(50);
     assertThat(view.toArray(float[].class)).containsOnly(2);

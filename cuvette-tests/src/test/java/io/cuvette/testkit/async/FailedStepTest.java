@@ -215,7 +215,7 @@ class FailedStepTest {
   }
 
   private static void onAnotherThread(Runnable step) throws Exception {
-    CompletableFuture.runAsync(step).get(40, TimeUnit.SECONDS);
+    CompletableFuture.runAsync(step, Thread.ofPlatform()::start).get(60, TimeUnit.SECONDS);
   }
 
   private static @Nullable CudaStatus refused(Runnable step) {
@@ -229,7 +229,7 @@ class FailedStepTest {
 
   private static void await(CountDownLatch gate) {
     try {
-      assertThat(gate.await(40, TimeUnit.SECONDS)).isTrue();
+      assertThat(gate.await(60, TimeUnit.SECONDS)).isTrue();
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }

@@ -220,7 +220,7 @@ class ReleaseThresholdTest {
       hold.awaitBegun();
       opening.add(new FutureTask<>(() -> open(cuda, foreign)));
       Thread second = Thread.ofPlatform().daemon().start(opening.getLast());
-      while (second.getState() != Thread.State.WAITING) {
+      while (second.isAlive() && second.getState() != Thread.State.WAITING) {
         Thread.onSpinWait();
       }
     }

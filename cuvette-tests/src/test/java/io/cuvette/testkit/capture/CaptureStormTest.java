@@ -19,7 +19,6 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * Graphs are captured in every mode, kept, launched and dropped in any order, while other threads
@@ -40,7 +39,6 @@ class CaptureStormTest {
   private record Kept(Graph graph, List<Buffer> blocks) {}
 
   @CudaTest
-  @Timeout(60)
   void noCaptureBecomesInvalid_andNoBlockOfAGraphIsHandedOut(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) throws Exception {
     List<Thread> workers = new ArrayList<>();

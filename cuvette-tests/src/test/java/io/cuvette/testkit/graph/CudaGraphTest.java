@@ -25,12 +25,13 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /** Captures, what is instantiated from them, launches and updates. */
 class CudaGraphTest {
   private static final int BYTES = 1 << 16;
-  private static final int LOOKS = 5_000;
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   @CudaTest
   void capturedWork_doesNotRun_untilTheGraphIsLaunched(
@@ -401,7 +402,8 @@ class CudaGraphTest {
           executable.launch(stream);
         }
       }
-      for (int i = 0; i < LOOKS && pinned.stats().pendingBytes() > 0; i++) {
+      long start = System.nanoTime();
+      while (pinned.stats().pendingBytes() > 0 && System.nanoTime() - start < PATIENCE_NANOS) {
         LockSupport.parkNanos(1_000_000);
         cuda.leaksFound();
       }

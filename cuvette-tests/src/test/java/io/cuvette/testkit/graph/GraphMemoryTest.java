@@ -24,7 +24,6 @@ import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
-import org.junit.jupiter.api.Timeout;
 
 /** Memory that several graphs share. */
 class GraphMemoryTest {
@@ -348,9 +347,12 @@ class GraphMemoryTest {
 
   /** To wait for the launch before would be of no use. */
   @CudaTest(simulatedOnly = true)
-  @Timeout(20)
   void launchInAStreamThatCaptures_isRefused_andWaitsForNothing(
-      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
     try (GraphMemory memory = cuda.device(0).createGraphMemory();
         Buffer result = pool.allocate(ITEM, stream);
         CudaGraph graph =
@@ -359,10 +361,12 @@ class GraphMemoryTest {
       try (Gate _ = Gate.on(stream)) {
         executable.launch(stream);
         other.beginCapture(CaptureOptions.DEFAULTS);
+        driver.note("eventSynchronize", "streamSynchronize", "streamWaitEvent");
         assertThatThrownBy(() -> executable.launch(other))
             .isInstanceOf(IllegalStateException.class)
             .hasMessageStartingWith("launch: ")
             .hasMessageContaining("captureChild adds a graph to what is captured");
+        assertThat(driver.notes()).isEmpty();
         other.endCapture().close();
       }
       executable.launch(other);

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Buffers of an elastic pool, from one process to another. */
 class ElasticSharingTest extends TwoProcesses {
   static final ElasticPoolOptions EXPORTABLE = ElasticPoolOptions.DEFAULTS.withExportable(true);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private ElasticMemoryPool pool() {
     return new ElasticMemoryPool(exporter, EXPORTABLE);

@@ -29,6 +29,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -47,6 +48,9 @@ class EndpointEndTest {
 
   /** It takes a second at most, and a machine with much to do takes its own time besides. */
   private static final long SECONDS = 20;
+
+  /** A message of so many bytes is not over before its endpoint is closed. */
+  private static final long BETWEEN_BYTES_NANOS = 100_000;
 
   private static final byte[] HEADER = {0x43, 0x56, 0x49, 0x50, 1, 1, 0, 0, 0, 0x0F, 0, 0};
 
@@ -106,6 +110,7 @@ class EndpointEndTest {
       for (int i = 0; !over.get() && i < 0xF0000; i++) {
         CALLS.send(peer, new byte[1], new int[0], LONG);
         begun.countDown();
+        LockSupport.parkNanos(BETWEEN_BYTES_NANOS);
       }
       return null;
     });
@@ -129,6 +134,7 @@ class EndpointEndTest {
     threads.submit(() -> {
       while (!over.get() && CALLS.receive(peer, 1, LONG).bytes().length > 0) {
         begun.countDown();
+        LockSupport.parkNanos(BETWEEN_BYTES_NANOS);
       }
       return null;
     });

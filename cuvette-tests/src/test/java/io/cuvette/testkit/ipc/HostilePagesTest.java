@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class HostilePagesTest extends TwoProcesses {
   private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int FRAME_MAGIC = 0x43564950;
   private static final int MAGIC = 0x43565047;
   private static final byte PAGES = 5;

@@ -33,6 +33,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -43,13 +44,14 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Of all listeners that want one path, one has it, and nothing but its socket is there. */
 @EnabledOnOs(OS.LINUX)
-@Timeout(120)
+@Timeout(180)
 @ExtendWith(Peers.Extension.class)
 class IpcListenerRaceTest {
   private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
   private static final Duration LONG = Duration.ofSeconds(40);
   private static final int ROUNDS = 400;
   private static final int RACERS = 5;
+  private static final long LOOKS_APART_NANOS = 1_000_000;
 
   @TempDir Path directory;
 
@@ -126,6 +128,7 @@ class IpcListenerRaceTest {
     try (ExecutorService watcher = Executors.newSingleThreadExecutor()) {
       Future<?> watching = watcher.submit(() -> watch(end, permissions));
       try {
+        awaitWatcher(path, permissions);
         Together.run(
             RACERS,
             400,
@@ -147,6 +150,16 @@ class IpcListenerRaceTest {
     assertThat(opened.get()).isPositive();
     assertThat(permissions).isNotEmpty().containsOnly("rw-------");
     assertThat(files()).isEmpty();
+  }
+
+  /** Returns when the watcher has seen a file: it may begin late. */
+  private static void awaitWatcher(Path path, Queue<String> permissions) {
+    try (IpcListener _ = IpcListener.open(path)) {
+      while (permissions.isEmpty()) {
+        assertThat(Thread.currentThread().isInterrupted()).as("out of time").isFalse();
+        LockSupport.parkNanos(LOOKS_APART_NANOS);
+      }
+    }
   }
 
   private void watch(AtomicBoolean end, Queue<String> permissions) {

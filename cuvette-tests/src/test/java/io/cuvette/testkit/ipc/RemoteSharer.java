@@ -15,7 +15,7 @@ import java.util.HexFormat;
  * with the refusal. Confined to one test.
  */
 final class RemoteSharer implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final PeerJvm jvm;
   private boolean ended;

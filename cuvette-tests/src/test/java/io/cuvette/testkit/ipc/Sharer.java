@@ -34,7 +34,7 @@ import java.util.UUID;
  * answer says {@code ok} and a result, or {@code refused} and why.
  */
 public final class Sharer implements PeerProgram {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final Map<String, AutoCloseable> things = new LinkedHashMap<>();
 

@@ -20,6 +20,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
@@ -32,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
  * into its handles: what comes of that is a refusal of the driver, or other bytes of what it
  * shared.
  */
-@Timeout(60)
+@Timeout(120)
 class SimHostilePeerTest extends SimSharingBase {
   private static final int DRIVER = 24;
   private static final int PID = 32;
@@ -41,6 +42,7 @@ class SimHostilePeerTest extends SimSharingBase {
   private static final int HEAD = 4096;
   private static final int ENTRY = 24;
   private static final int RING_ENTRIES = 1024;
+  private static final long LONG_NANOS = TimeUnit.SECONDS.toNanos(20);
   private static final long SEED = Long.getLong("cuvette.seed", 1);
 
   private final SplittableRandom random = new SplittableRandom(SEED);
@@ -337,7 +339,9 @@ class SimHostilePeerTest extends SimSharingBase {
                 }
               });
       begun.await();
-      for (int round = 0; round < 300; round++) {
+      long start = System.nanoTime();
+      // A record waits where the ring looks full, until the writer comes to write there again.
+      for (int round = 0; round < 300 && System.nanoTime() - start < LONG_NANOS; round++) {
         long ours = allocate(pool, 1 + random.nextInt(100_000));
         onlyRefusals(() -> use(mapped, exporter.sharing().memPoolExportPointer(ours)));
         exporter.ordered().memFreeAsync(0, ours, out);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.condition.OS;
  * processes do. After each test nothing is open: no descriptor, and nothing in the drivers.
  */
 @EnabledOnOs(OS.LINUX)
-@Timeout(60)
+@Timeout(180)
 abstract class TwoProcesses {
   static final long KIB = 1L << 10;
   static final long MIB = 1L << 20;

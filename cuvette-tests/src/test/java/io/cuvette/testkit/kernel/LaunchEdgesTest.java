@@ -33,7 +33,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The last value that is right and the first that is wrong, and what launches keep from pools. */
 class LaunchEdgesTest {
@@ -182,7 +181,6 @@ class LaunchEdgesTest {
 
   /** The pool lends nothing of it before the launch is done. */
   @CudaTest
-  @Timeout(60)
   void closedBuffer_isNotLent_whileALaunchOfAnotherStreamUsesIt(
       Cuda cuda, @NonBlocking CudaStream own, @NonBlocking CudaStream other) {
     CountDownLatch go = new CountDownLatch(1);
@@ -214,7 +212,7 @@ class LaunchEdgesTest {
 
   private static void await(CountDownLatch go) {
     try {
-      assertThat(go.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(go.await(60, TimeUnit.SECONDS)).isTrue();
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }

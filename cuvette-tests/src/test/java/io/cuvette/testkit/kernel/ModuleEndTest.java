@@ -28,7 +28,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
-import org.junit.jupiter.api.Timeout;
 
 /** A module ends once, behind the launches of its kernels. */
 class ModuleEndTest {
@@ -36,7 +35,6 @@ class ModuleEndTest {
   private static final int COUNT = 16;
 
   @CudaTest
-  @Timeout(60)
   void closedWhileALaunchIsInFlight_itIsUnloadedBehindIt(
       Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
     CountDownLatch go = new CountDownLatch(1);
@@ -66,7 +64,6 @@ class ModuleEndTest {
 
   /** As driver 580: code is loaded when it is first asked about. */
   @CudaTest
-  @Timeout(60)
   void kernelThatIsNew_waitsForHeldStreams(Cuda cuda, @NonBlocking CudaStream stream)
       throws Exception {
     CountDownLatch go = new CountDownLatch(1);
@@ -74,10 +71,12 @@ class ModuleEndTest {
     try (CudaModule module = TestKernels.launches(cuda)) {
       CompletableFuture<Void> held = stream.addCallback(() -> await(go));
       CompletableFuture<Boolean> late =
-          CompletableFuture.supplyAsync(() -> {
-            CudaKernel _ = module.kernel("scale");
-            return released.get();
-          });
+          CompletableFuture.supplyAsync(
+              () -> {
+                CudaKernel _ = module.kernel("scale");
+                return released.get();
+              },
+              Thread.ofPlatform()::start);
       assertThatThrownBy(() -> late.get(100, TimeUnit.MILLISECONDS))
           .isInstanceOf(TimeoutException.class);
       released.set(true);
@@ -143,7 +142,6 @@ class ModuleEndTest {
   }
 
   @CudaTest(tidy = false)
-  @Timeout(120)
   void forgotten_itIsUnloaded_butNotWhileAKernelIsReachable(
       Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) throws Exception {
     KernelArguments kept = TestKernels.launches(cuda).kernel("doNothing").pack();
@@ -175,7 +173,6 @@ class ModuleEndTest {
   }
 
   @CudaTest
-  @Timeout(120)
   void threadsWithShortModules_andOneThatIsClosedUnderThem(Cuda cuda) throws Exception {
     CudaModule shared = TestKernels.launches(cuda);
     CudaKernel common = shared.kernel("scale");
@@ -251,7 +248,6 @@ class ModuleEndTest {
 
   /** Whoever closed it has long gone on. */
   @CudaTest(simulatedOnly = true)
-  @Timeout(60)
   void unloadingBehindALaunchThatFails_isTriedAgain(
       Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
     CountDownLatch go = new CountDownLatch(1);

@@ -132,7 +132,7 @@ class AdoptedFreeTest {
             Thread.currentThread().setUncaughtExceptionHandler((_, e) -> uncaught.complete(e));
             adopted.close();
           });
-      assertThat(uncaught.get(30, TimeUnit.SECONDS)).isSameAs(mine);
+      assertThat(uncaught.get(60, TimeUnit.SECONDS)).isSameAs(mine);
       cuda.device(0).synchronize();
     }
     assertThat(frees).hasValue(1);
