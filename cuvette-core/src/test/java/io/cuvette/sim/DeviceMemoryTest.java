@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
+import io.cuvette.internal.base.Await;
 import io.cuvette.sim.internal.base.PagedBytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -246,9 +247,9 @@ class DeviceMemoryTest extends SimTestBase {
               .start(() -> driver.memory().memFree(0, address)));
     }
     for (Thread thread : freeing) {
-      while (thread.getState() != Thread.State.WAITING) {
-        Thread.onSpinWait();
-      }
+      assertThat(Await.until(() -> thread.getState() == Thread.State.WAITING, 30_000_000_000L))
+          .as("it waits for the device")
+          .isTrue();
     }
     goOn.countDown();
     for (Thread thread : freeing) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
 import io.cuvette.sim.internal.base.PagedBytes;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -36,6 +38,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Page-locked and managed memory: real segments, their views, and the file behind them. */
 class HostMemoryTest extends SimTestBase {
+  private static final long LONG_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   @Test
   void interruptedThread_hasHostMemoryAllTheSame() {
@@ -221,7 +224,7 @@ class HostMemoryTest extends SimTestBase {
 
   /** What is small is staged; for more, the call waits for its turn. */
   @Test
-  @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void pageableCopyToTheDevice_waitsForItsTurn_ifItIsLarge() throws InterruptedException {
     long device = driver.memory().memAlloc(0, MIB);
     long stream = stream(0);
@@ -244,7 +247,8 @@ class HostMemoryTest extends SimTestBase {
 
   @Test
   void largePageableCopyToTheDevice_isInFlightWhenTheCallReturns_andOneFromThereIsNot() {
-    try (SimulatedDriver lazy = SimulatedDriver.open(SimulatedOptions.parse("pace=lazy"));
+    try (SimulatedDriver lazy =
+            Attended.only(SimulatedDriver.open(SimulatedOptions.parse("pace=lazy")));
         Arena arena = Arena.ofConfined()) {
       long device = lazy.memory().memAlloc(0, MIB);
       long stream = lazy.streams().streamCreateWithPriority(0, 1, 0);
@@ -278,9 +282,9 @@ class HostMemoryTest extends SimTestBase {
           Thread.ofPlatform()
               .uncaughtExceptionHandler((_, e) -> thrown.set(e))
               .start(() -> eager.transfers().memcpyHtoDAsync(0, device, host, stream));
-      while (copying.getState() != Thread.State.WAITING) {
-        Thread.onSpinWait();
-      }
+      assertThat(Await.until(() -> copying.getState() == Thread.State.WAITING, LONG_NANOS))
+          .as("it waits for its turn")
+          .isTrue();
       goOn.countDown();
       copying.join();
       assertThat(thrown.get())

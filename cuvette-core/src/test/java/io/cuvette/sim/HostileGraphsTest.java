@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Graphs in wrong hands: many threads, things that end while they run, all orders of branches. */
-@Timeout(60)
+@Timeout(180)
 class HostileGraphsTest extends SimTestBase {
   private static final int SEEDS = 200;
   private static final int THREADS = 6;
@@ -239,7 +239,7 @@ class HostileGraphsTest extends SimTestBase {
             }));
       }
       for (Future<?> each : all) {
-        each.get(50, TimeUnit.SECONDS);
+        each.get(150, TimeUnit.SECONDS);
       }
     }
     for (int i = 0; i < SHARED; i++) {

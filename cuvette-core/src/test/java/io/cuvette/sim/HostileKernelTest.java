@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Kernels that wait, reach, register and outlive in ways that nobody thinks of first. */
-@Timeout(60)
+@Timeout(300) // two of them take half a minute of a processor
 class HostileKernelTest {
   private static final AtomicInteger NAMES = new AtomicInteger();
   private SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2,seed=1"));

@@ -271,7 +271,7 @@ class KernelRulesTest {
                   LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(230));
                   t.setInt(t.pointer(0), 5);
                 })
-            .withPatience(Duration.ofMillis(1600));
+            .withPatience(Duration.ofSeconds(40));
     assertThat(run(1, kernel, threads(1))).isEqualTo(5);
   }
 

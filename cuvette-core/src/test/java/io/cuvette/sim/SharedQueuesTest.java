@@ -78,6 +78,11 @@ class SharedQueuesTest {
         || thread.getState() == Thread.State.WAITING;
   }
 
+  /** Or for others that do, and not for the lock of the driver alone. */
+  private static boolean waitsForRoom(Thread thread) {
+    return thread.getState() == Thread.State.TIMED_WAITING;
+  }
+
   /** Stream 1 waits at a word that only work of stream 2 writes, which was queued later. */
   private void waitForLaterWork(SimulatedDriver driver) {
     MemorySegment flag = word(driver, 0);
@@ -171,19 +176,20 @@ class SharedQueuesTest {
     long besideBlocking = stream(driver, 0);
     MemorySegment to = word(driver, 0);
     MemorySegment from = word(driver, 1);
-    driver.streams().launchHostFunc(0, 0, () -> await(over));
-    copy(driver, to, from, 0);
-    copy(driver, to, from, besideLegacy);
-    copy(driver, to, from, blocking);
-    copy(driver, to, from, blocking);
-    copy(driver, to, from, besideBlocking);
     long legacyId = driver.streams().streamGetId(0, 0);
     long blockingId = driver.streams().streamGetId(0, blocking);
+    long besideId = driver.streams().streamGetId(0, besideLegacy);
+    driver.streams().launchHostFunc(0, 0, () -> await(over));
+    copy(driver, to, from, 0);
+    copy(driver, to, from, blocking);
+    copy(driver, to, from, blocking);
+    copy(driver, to, from, besideLegacy); // from now on nothing moves; there is one call more
+    copy(driver, to, from, besideBlocking);
     String text =
         "a host function, in the stream of ID %d, and behind that 2 operations, also of the streams"
                 .formatted(legacyId)
             + " of ID %d; queue 1 of 2 of device 0: first in it is a wait for operation 2 of"
-                .formatted(driver.streams().streamGetId(0, besideLegacy))
+                .formatted(besideId)
             + " the stream of ID %d, in the stream of ID %d, and behind that 3 operations"
                 .formatted(legacyId, blockingId);
     SimTestBase.assertFails(
@@ -269,7 +275,7 @@ class SharedQueuesTest {
                 queued.incrementAndGet();
               }
             });
-    poll(() -> queued.get() == 1 && isParked(filling));
+    poll(() -> queued.get() == 1 && waitsForRoom(filling));
     List<Integer> others = new CopyOnWriteArrayList<>();
     List<Thread> calling = new ArrayList<>();
     for (Runnable call : calls(driver)) {
@@ -281,7 +287,7 @@ class SharedQueuesTest {
                 others.add(number);
               }));
     }
-    poll(() -> calling.stream().allMatch(SharedQueuesTest::isParked));
+    calling.forEach(thread -> poll(() -> waitsForRoom(thread)));
     assertThat(queued.get()).isEqualTo(1);
     assertThat(others).isEmpty();
     goOn.countDown();

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Kernels as Java functions: what they see, in which orders they run, how they fail. */
-@Timeout(60)
+@Timeout(300) // one of them takes half a minute of a processor
 class SimulatedKernelTest {
   private static final int SEEDS = 300;
   private static final AtomicInteger NAMES = new AtomicInteger();

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Which streams wait for each other of themselves, and which go on. */
-@Timeout(30)
+@Timeout(60)
 class StreamsApartTest extends SimTestBase {
   private static final int LOOKS = 40;
 

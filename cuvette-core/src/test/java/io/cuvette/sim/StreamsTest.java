@@ -117,7 +117,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void workIsDone_timeAfterTime_forAProgramThatOnlyLooksAtMemory() {
     try (SimulatedDriver lazy = SimulatedDriver.open(SimulatedOptions.parse("pace=lazy"))) {
       MemorySegment memory = lazy.memory().memHostAlloc(0, 4, 0);
@@ -360,7 +360,7 @@ class StreamsTest extends SimTestBase {
     driver.streams().launchHostFunc(0, stream, ran::countDown);
     driver.streams().launchHostFunc(0, stream, ran::countDown);
     queued.countDown();
-    assertThat(ran.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(ran.await(40, TimeUnit.SECONDS)).isTrue();
     driver.streams().streamSynchronize(0, stream);
   }
 

@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.FutureTask;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -186,7 +187,7 @@ class FfmDescriptorsTest {
   void pipeInMemory_isNotOpened() throws Exception {
     Path memory = Path.of("/dev/shm");
     assumeTrue(Files.isWritable(memory), "no folder in memory");
-    Path pipe = memory.resolve("cuvette-test-" + ProcessHandle.current().pid());
+    Path pipe = memory.resolve("cuvette-test-" + UUID.randomUUID());
     assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
     try {
       FutureTask<Void> writing =

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Runs a main class of the tests in a JVM of its own, on the class path. */
 final class ForkedJvm {
-  private static final int PATIENCE_SECONDS = 100;
+  private static final int PATIENCE_SECONDS = 300;
 
   /** How it ended and all it printed. */
   record Result(int exitCode, String output) {}

@@ -294,7 +294,7 @@ enum RaceProgram {
   };
 
   private static final int BYTES = 1 << 20;
-  private static final int PATIENCE_SECONDS = 40;
+  private static final int PATIENCE_SECONDS = 120;
 
   abstract void round(Race race) throws Exception;
 

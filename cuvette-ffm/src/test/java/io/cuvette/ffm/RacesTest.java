@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Whatever ends beside whatever uses it, the JVM lives and nothing is left: on the stand-in for the
  * driver library, and on a GPU if there is one.
  */
-@Timeout(value = 300, unit = TimeUnit.SECONDS)
+@Timeout(value = 600, unit = TimeUnit.SECONDS)
 class RacesTest {
   private static final String ROUNDS = "20";
   private static final int JVMS = 4;

@@ -16,9 +16,9 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // a loop hears no interrupt
+@Timeout(value = 90, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // a loop hears no interrupt
 class PiecesTest {
-  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final Duration LONG = Duration.ofSeconds(30);
 
   private final List<Integer> copied = new ArrayList<>();
 

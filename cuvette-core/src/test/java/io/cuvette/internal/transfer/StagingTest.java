@@ -134,11 +134,13 @@ class StagingTest {
           new Staging(
               (_, _) -> {
                 asked.incrementAndGet();
-                long start = System.nanoTime();
+                long quickest = Long.MAX_VALUE; // this thread may have no processor for a while
                 for (int i = 1; i <= 25; i++) {
+                  long start = System.nanoTime();
                   copy(cuda, staging.get(), 3);
+                  quickest = Math.min(quickest, System.nanoTime() - start);
                 }
-                assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
+                assertThat(quickest).isLessThan(TimeUnit.MILLISECONDS.toNanos(180));
                 return null;
               },
               8 * PIECE));

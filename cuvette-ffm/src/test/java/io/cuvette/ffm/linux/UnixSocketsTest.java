@@ -102,7 +102,7 @@ class UnixSocketsTest {
     Path file = folder.resolve("lock");
     int first = calls.lock(file.toString(), Duration.ZERO);
     FutureTask<Integer> second =
-        new FutureTask<>(() -> calls.lock(file.toString(), Duration.ofSeconds(20)));
+        new FutureTask<>(() -> calls.lock(file.toString(), SocketPair.LONG));
     Thread.ofPlatform().start(second);
     awaitTwoDescriptors(file);
     Files.delete(file);
@@ -120,7 +120,7 @@ class UnixSocketsTest {
     Path file = folder.resolve("replaced");
     int first = calls.lock(file.toString(), Duration.ZERO);
     FutureTask<Integer> second =
-        new FutureTask<>(() -> calls.lock(file.toString(), Duration.ofSeconds(20)));
+        new FutureTask<>(() -> calls.lock(file.toString(), SocketPair.LONG));
     Thread.ofPlatform().start(second);
     awaitTwoDescriptors(file);
     Files.move(Files.createFile(folder.resolve("new")), file, StandardCopyOption.REPLACE_EXISTING);

@@ -328,10 +328,10 @@ class FfmCompilerTest {
         });
     for (int i = 0; i < 2; i++) {
       Future<Integer> failing = start(number::get);
-      assertThatThrownBy(() -> failing.get(5, TimeUnit.SECONDS)).hasMessageContaining("not yet");
+      assertThatThrownBy(() -> failing.get(60, TimeUnit.SECONDS)).hasMessageContaining("not yet");
     }
     for (int i = 0; i < 3; i++) {
-      assertThat(start(number::get).get(5, TimeUnit.SECONDS)).isEqualTo(3);
+      assertThat(start(number::get).get(60, TimeUnit.SECONDS)).isEqualTo(3);
     }
     assertThat(made).hasValue(3);
   }
