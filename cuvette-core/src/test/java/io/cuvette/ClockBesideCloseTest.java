@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The clock of a stream marks work as another thread closes the stream. */
-@Timeout(30)
+@Timeout(60)
 class ClockBesideCloseTest {
   private @Nullable BusyDriver made;
   private final Map<Thread, Stop> stops = new ConcurrentHashMap<>();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class CloseOfAllTest {
   private static final int BYTES = 4096;
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(20);
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(40);
 
   private static final List<String> WAITS =
       List.of("ctxSynchronize 0", "streamSynchronize 0", "eventSynchronize 0", "memFree 0");

@@ -26,7 +26,7 @@ class ClosedInCallbackTest {
   private static final int BYTES = 4 << 20;
   private static final Pattern WAITING =
       Pattern.compile("(memFree|memFreeHost|memHostUnregister|memUnmap|.*Synchronize)\\(");
-  private static final long PATIENCE_NANOS = 20_000_000_000L;
+  private static final long PATIENCE_NANOS = 40_000_000_000L;
 
   private final SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
   private final AtomicReference<Thread> calling = new AtomicReference<>();

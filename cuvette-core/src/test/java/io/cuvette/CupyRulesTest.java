@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
  * streams that exist from the start, those of threads and short-lived ones, which threads run in
  * turns.
  */
-@Timeout(60)
+@Timeout(600)
 class CupyRulesTest {
   private static final int PROGRAMS = 50;
   private static final int TURNS = 40;

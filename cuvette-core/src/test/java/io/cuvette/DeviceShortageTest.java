@@ -218,7 +218,7 @@ class DeviceShortageTest {
   }
 
   private static void await(CountDownLatch latch) {
-    boolean _ = Await.until(() -> latch.getCount() == 0, 20_000_000_000L);
+    boolean _ = Await.until(() -> latch.getCount() == 0, 40_000_000_000L);
   }
 
   private final class Watched extends ForwardingDriver {

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.ValueLayout;
@@ -24,9 +25,12 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Callbacks while threads fill the queues that these hold: a thread that waits in the driver for
  * room keeps all other calls out, as on a GPU.
  */
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FullQueuesTest {
   private static final int MANY = 200;
+
+  /** As long as a thread that gets no processor may take. */
+  private static final long LONG_MILLIS = 40_000;
 
   private SimulatedDriver driver;
   private Cuda cuda;
@@ -34,7 +38,11 @@ class FullQueuesTest {
   private void open(String settings, long patienceMillis) {
     driver = SimulatedDriver.open(SimulatedOptions.parse(settings));
     cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
-    cuda.engine().session().frees().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(patienceMillis));
+    setPatience(patienceMillis);
+  }
+
+  private void setPatience(long millis) {
+    cuda.engine().session().frees().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(millis));
   }
 
   @AfterEach
@@ -51,7 +59,7 @@ class FullQueuesTest {
   @CsvSource({"1, 1, 1", "1, 4, 1", "8, 1, 4", "8, 4, 4"})
   void callbacksThatCallTheDriver_areNotKeptOutByThreadsThatAddMore(
       int queues, int threads, int streams) throws Exception {
-    open("queues=%d,queueLength=64".formatted(queues), 10_000);
+    open("queues=%d,queueLength=64".formatted(queues), LONG_MILLIS);
     addManyThatCallTheDriver(threads, IntStream.range(0, streams).mapToObj(_ -> stream()).toList());
   }
 
@@ -87,7 +95,7 @@ class FullQueuesTest {
   @ParameterizedTest
   @ValueSource(ints = {8, 64})
   void callbacksThatReadMemory_areNotKeptOutByAThreadThatQueuesMore(int length) {
-    open("queues=1,queueLength=" + length, 10_000);
+    open("queues=1,queueLength=" + length, LONG_MILLIS);
     List<Byte> seen = new ArrayList<>();
     List<Byte> expected = new ArrayList<>();
     try (CudaStream stream = stream();
@@ -121,6 +129,7 @@ class FullQueuesTest {
     added.countDown();
     stream.synchronize();
     assertThat(seen).hasSize(MANY).isSorted();
+    setPatience(LONG_MILLIS);
     addManyThatCallTheDriver(4, List.of(stream)); // what does not wait would fill the queue
   }
 
@@ -184,8 +193,10 @@ class FullQueuesTest {
     filled.countDown();
     cuda.close();
     filling.join();
-    assertThat(held).isDone();
-    assertThat(behind).isDone();
+    boolean areDone =
+        Await.until(
+            () -> held.isDone() && behind.isDone(), TimeUnit.MILLISECONDS.toNanos(LONG_MILLIS));
+    assertThat(areDone).isTrue();
     assertThat(seen).hasSize(1).hasOnlyElementsOfType(IllegalStateException.class);
   }
 

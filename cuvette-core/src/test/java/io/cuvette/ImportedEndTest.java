@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.share.Mapping;
 import io.cuvette.internal.share.MappingSource;
 import io.cuvette.internal.share.Mappings;
@@ -12,13 +13,13 @@ import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** When imported memory goes back that graphs use, that waits, or whose free fails. */
 class ImportedEndTest extends OverFakeSharing {
-  private static final int LOOKS = 5_000;
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final BufferDescriptor.Kind PLAIN = BufferDescriptor.Kind.PLAIN;
 
   private final CudaStream one = device.createStream(StreamOptions.NON_BLOCKING);
@@ -32,11 +33,14 @@ class ImportedEndTest extends OverFakeSharing {
   }
 
   private void settleUntilFreed(int frees) {
-    for (int i = 0; i < LOOKS && driver.frees.get() < frees; i++) {
-      LockSupport.parkNanos(1_000_000);
-      assertThat(cuda.leaksFound()).isZero();
-      cuda.engine().imports().settle();
-    }
+    boolean _ =
+        Await.until(
+            () -> {
+              assertThat(cuda.leaksFound()).isZero();
+              cuda.engine().imports().settle();
+              return driver.frees.get() >= frees;
+            },
+            PATIENCE_NANOS);
     assertThat(driver.frees).hasValue(frees);
   }
 

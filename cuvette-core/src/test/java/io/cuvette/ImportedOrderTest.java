@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.share.Mapping;
 import io.cuvette.internal.share.MappingSource;
 import io.cuvette.internal.share.Mappings;
@@ -20,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 /** Behind what work imported memory is freed, and its pool after it. */
 class ImportedOrderTest extends OverFakeSharing {
-  private static final CountDownLatch NEVER = new CountDownLatch(1);
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private final CudaStream one = device.createStream();
   private final CudaStream two = device.createStream();
@@ -207,9 +208,13 @@ class ImportedOrderTest extends OverFakeSharing {
       assertThat(driver.frees).hasValue(0);
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one.handle()));
       List<DeviceBuffer> later = new ArrayList<>();
-      for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
-        later.add(resource.importBuffer(descriptor(2, 0, 64), two));
-      }
+      boolean _ =
+          Await.until(
+              () -> {
+                later.add(resource.importBuffer(descriptor(2, 0, 64), two));
+                return driver.frees.get() > 0;
+              },
+              PATIENCE_NANOS);
       assertThat(driver.frees).hasValue(1);
       later.forEach(DeviceBuffer::close);
     }
@@ -275,17 +280,13 @@ class ImportedOrderTest extends OverFakeSharing {
   }
 
   @Test
-  void closedBuffer_isForgottenByItsCuda() throws Exception {
+  void closedBuffer_isForgottenByItsCuda() {
     try (DeviceMemoryResource resource = mapped()) {
       DeviceBuffer buffer = imported(resource, one);
       WeakReference<?> block = new WeakReference<>(buffer.block());
       buffer.close();
       buffer = imported(resource, one);
-      for (int i = 0; i < 50 && block.get() != null; i++) {
-        System.gc();
-        boolean _ = NEVER.await(20, TimeUnit.MILLISECONDS); // the collector's thread is another
-      }
-      assertThat(block.get()).isNull();
+      assertThat(Tries.isCollected(() -> block.refersTo(null))).isTrue();
       buffer.close();
     }
   }
@@ -364,9 +365,13 @@ class ImportedOrderTest extends OverFakeSharing {
       assertThat(driver.frees).as("one is busy").hasValue(0);
       gate.countDown();
       one.synchronize();
-      for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
-        cuda.engine().imports().settle();
-      }
+      boolean _ =
+          Await.until(
+              () -> {
+                cuda.engine().imports().settle();
+                return driver.frees.get() > 0;
+              },
+              PATIENCE_NANOS);
       assertThat(driver.frees).hasValue(1);
     }
   }

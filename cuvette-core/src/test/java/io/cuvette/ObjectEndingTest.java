@@ -66,10 +66,7 @@ class ObjectEndingTest {
     try (Cuda off = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF))) {
       ObjectEnding unseen = new ObjectEnding(new Object(), off.session(), _ -> {});
       ObjectEnding seen = new ObjectEnding(new Object(), cuda.session(), _ -> {});
-      for (int i = 0; i < 100 && !seen.isForgotten(); i++) {
-        System.gc();
-      }
-      assertThat(seen.isForgotten()).isTrue();
+      assertThat(Tries.isCollected(seen::isForgotten)).isTrue();
       assertThat(unseen.isForgotten()).isFalse();
     }
   }
@@ -84,12 +81,8 @@ class ObjectEndingTest {
 
   /** It comes back with the thing released, if the others need a moment only. */
   @Test
-  void whoCloses_waitsForOthers_andReleasesItself() throws InterruptedException {
-    boolean byItself = false;
-    for (int i = 0; i < 20 && !byItself; i++) { // a machine may take longer than it waits
-      byItself = releasesItself();
-    }
-    assertThat(byItself).isTrue();
+  void whoCloses_waitsForOthers_andReleasesItself() throws Exception {
+    assertThat(Tries.oneSucceeds(this::releasesItself)).isTrue();
   }
 
   private boolean releasesItself() throws InterruptedException {

@@ -23,8 +23,6 @@ import org.junit.jupiter.api.Timeout;
 /** When closed blocks that streams still use come back, and what is counted meanwhile. */
 @Timeout(60)
 class PendingFreesTest {
-  private static final int TRIES = 5;
-
   private @Nullable BusyDriver made;
   private final Cuda cuda =
       Cuda.open(CudaOptions.simulated().withDecorator(driver -> made = new BusyDriver(driver)));
@@ -264,14 +262,12 @@ class PendingFreesTest {
     return pending.await(() -> null);
   }
 
-  /** For a second, which a slow machine can miss, so it has a few tries. */
+  /** For a second, which a slow machine can miss. */
   @Test
-  void whatAnotherThreadGivesBack_isWaitedFor() throws InterruptedException {
-    boolean waited = false;
-    for (int i = 0; i < TRIES && !waited; i++) {
-      waited = isWaitedFor();
-    }
-    assertThat(waited).as("both have waited, and searched after it").isTrue();
+  void whatAnotherThreadGivesBack_isWaitedFor() throws Exception {
+    assertThat(Tries.oneSucceeds(this::isWaitedFor))
+        .as("both have waited, and searched after it")
+        .isTrue();
   }
 
   private boolean isWaitedFor() throws InterruptedException {

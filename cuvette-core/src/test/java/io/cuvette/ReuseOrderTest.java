@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * them and record them anew, near the limit of the pool; streams and events come and go with work
  * in them. {@code -Dcuvette.seeds=10000} runs as many short programs.
  */
-@Timeout(60)
+@Timeout(600)
 class ReuseOrderTest {
   private static final int OPERATIONS = 1_000_000;
   private static final int THREADS = 4;

@@ -114,16 +114,12 @@ class TransferBudgetTest {
   /** It is soon done, and then there is page-locked memory for the next. */
   @Test
   void transferThatWaitsForAnother_getsItsChunk() throws Exception {
-    int tries = 0;
-    do { // one that gets no processor for a while goes without
-      unlocked.set(0);
-      copyBehindAnother();
-      tries++;
-    } while (unlocked.get() > 0 && tries < 10);
-    assertThat(unlocked).as("copies of memory that is not page-locked").hasValue(0);
+    assertThat(Tries.oneSucceeds(this::isPageLockedBehindAnother)).isTrue();
   }
 
-  private void copyBehindAnother() throws Exception {
+  /** Whether both copies had page-locked memory; one that gets no processor goes without. */
+  private boolean isPageLockedBehindAnother() throws Exception {
+    unlocked.set(0);
     CompletableFuture<Void> open = new CompletableFuture<>();
     CompletableFuture<Void> begun = new CompletableFuture<>();
     isCopying = begun;
@@ -135,6 +131,7 @@ class TransferBudgetTest {
     open.complete(null);
     first.join();
     second.join();
+    return unlocked.get() == 0;
   }
 
   private final class Scripted extends ForwardingDriver {

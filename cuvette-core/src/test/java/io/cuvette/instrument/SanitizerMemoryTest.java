@@ -10,9 +10,7 @@ import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -236,8 +234,7 @@ class SanitizerMemoryTest extends SanitizerTestBase {
       driver.memory().memHostRegister(0, own, 0);
       driver.transfers().memcpyHtoDAsync(0, memory(), own, 0);
       own.fill((byte) 1);
-      CompletableFuture.runAsync(() -> driver.streams().streamSynchronize(0, 0))
-          .get(60, TimeUnit.SECONDS);
+      NewThread.run(() -> driver.streams().streamSynchronize(0, 0));
       assertSilent();
     }
   }
@@ -294,7 +291,7 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void whoeverGetsReports_mayWaitForAThreadThatCallsTheDriver() {
     AtomicReference<SanitizerDriver> reporting = new AtomicReference<>();
     List<Long> made = new CopyOnWriteArrayList<>();

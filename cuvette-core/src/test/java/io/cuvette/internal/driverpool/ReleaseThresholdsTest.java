@@ -174,7 +174,7 @@ class ReleaseThresholdsTest {
             () -> thresholds.before(1));
     for (Runnable step : steps) {
       Thread thread = Thread.ofPlatform().daemon().start(step);
-      assertThat(thread.join(Duration.ofSeconds(20))).as("%d", steps.indexOf(step)).isTrue();
+      assertThat(thread.join(Duration.ofSeconds(40))).as("%d", steps.indexOf(step)).isTrue();
     }
     assertThat(thresholds.before(1)).isEqualTo(KEEP_ALL);
   }
