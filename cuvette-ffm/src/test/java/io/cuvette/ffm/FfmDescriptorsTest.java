@@ -31,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledOnOs(OS.LINUX)
 class FfmDescriptorsTest {
   private static final int NEVER_OPEN = 1_000_000;
+  private static final int F_DUPFD = 0;
 
   private final DescriptorCalls calls = new FfmDescriptors();
 
@@ -288,6 +289,18 @@ class FfmDescriptorsTest {
     assertThat(calls.isOpen(descriptor)).isFalse();
     assertThat(calls.isOpen(-1)).isFalse();
     assertThat(calls.isOpen(NEVER_OPEN)).isFalse();
+  }
+
+  /** As one that another library made may be. */
+  @Test
+  void descriptorThatChildrenInherit_isOpen() throws Exception {
+    int descriptor = calls.memoryFile("m", 1);
+    int inherited = Libc.FCNTL.call(descriptor, F_DUPFD, 0);
+    assertThat(OpenDescriptors.isClosedOnExec(inherited)).isFalse();
+    assertThat(calls.isOpen(inherited)).isTrue();
+    calls.close(inherited);
+    assertThat(calls.isOpen(inherited)).isFalse();
+    calls.close(descriptor);
   }
 
   @Test

@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.WeakReference;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -60,9 +61,11 @@ class FfmDriverCallsTest extends StubDriverTest {
 
   @Test
   void deviceGetByPciBusId_withNul_isInvalid() {
-    assertThatThrownBy(() -> driver.devices().deviceGetByPciBusId("0000:1b:00.0\0"))
-        .isInstanceOfSatisfying(
-            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE));
+    for (String id : List.of("0000:1b:00.0\0", "\0", "\0000:1b:00.0")) {
+      assertThatThrownBy(() -> driver.devices().deviceGetByPciBusId(id))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE));
+    }
     assertThat(library.calls()).isEmpty();
   }
 

@@ -60,6 +60,7 @@ class FfmKernelCallsTest {
     assertThat(driver.kernels().libraryGetKernelCount(9)).isEqualTo(2);
     library.answer(5, BIG);
     assertThat(driver.kernels().libraryEnumerateKernels(9, 3)).containsExactly(5, BIG, 0);
+    assertThat(driver.kernels().libraryEnumerateKernels(9, 1)).containsExactly(5);
     noted("cuLibraryEnumerateKernels@12040(3, 9)");
     assertThatThrownBy(() -> driver.kernels().libraryEnumerateKernels(9, 0))
         .isInstanceOf(CudaException.class)

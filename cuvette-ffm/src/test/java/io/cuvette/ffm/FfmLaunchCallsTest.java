@@ -105,9 +105,12 @@ class FfmLaunchCallsTest {
             values,
             List.of(
                 new KernelParameter(0, 4), new KernelParameter(8, 8), new KernelParameter(28, 4)));
-    library.answer(3, 0);
-    driver.kernels().launchKernel(1, 9, 7, PLAIN, parameters);
-    launched("7, 0, {2 3 4, 32 5 6, 1024, 9}, 11, 12, -13");
+    for (LaunchParameters each : List.of(parameters, parameters.watchedBy((_, _, _) -> {}))) {
+      library.reset();
+      library.answer(3, 0);
+      driver.kernels().launchKernel(1, 9, 7, PLAIN, each);
+      launched("7, 0, {2 3 4, 32 5 6, 1024, 9}, 11, 12, -13");
+    }
   }
 
   @Test

@@ -103,11 +103,13 @@ class FfmPoolCallsTest {
     driver.pools().memPoolSetAttribute(9, 1, 1);
     driver.pools().memPoolSetAttribute(9, 3, 0);
     driver.pools().memPoolSetAttribute(9, 4, -1);
+    driver.pools().memPoolSetAttribute(9, 4, 1L << 40);
     driver.pools().memPoolSetAttribute(9, 8, 0);
     noted(
         "cuMemPoolSetAttribute@11020(9, 1, int 1) in 0",
         "cuMemPoolSetAttribute@11020(9, 3, int 0) in 0",
         "cuMemPoolSetAttribute@11020(9, 4, 18446744073709551615) in 0",
+        "cuMemPoolSetAttribute@11020(9, 4, 1099511627776) in 0",
         "cuMemPoolSetAttribute@11020(9, 8, 0) in 0");
   }
 

@@ -311,6 +311,7 @@ static CUresult cuGraphAddMemAllocNode_v11040(CUgraphNode *out, CUgraph graph, c
     sprintf(access + strlen(access), " %d:%d=%d", (int)p->accessDescs[i].location.type,
             p->accessDescs[i].location.id, (int)p->accessDescs[i].flags);
   }
+  if (!p->accessDescCount && p->accessDescs) strcat(access, " none");
   NOTE("cuGraphAddMemAllocNode@11040(%llx, {%s}, {%d, %d, %d:%d, %llx, %zu, %d}, {%s}, %zu, %llx)", U(graph),
        nodes_text(nodes, count, after), (int)p->poolProps.allocType, (int)p->poolProps.handleTypes,
        (int)p->poolProps.location.type, p->poolProps.location.id, U(p->poolProps.win32SecurityAttributes),

@@ -24,6 +24,17 @@ class FramePoolTest {
     assertThat(taken).contains(frame);
   }
 
+  /** What there is no room for is forgotten. */
+  @Test
+  void framesBeyondTheRoom_areTakenBackAllTheSame() {
+    Set<CallFrame> made = Collections.newSetFromMap(new IdentityHashMap<>());
+    for (int i = 0; i < 200; i++) {
+      made.add(pool.take());
+    }
+    made.forEach(pool::give);
+    assertThat(made).hasSize(200).contains(pool.take());
+  }
+
   /** A call may be made while one of the same thread is under way, as in a callback. */
   @Test
   void callInsideACall_hasAFrameOfItsOwn_whichIsUsedAgain() {

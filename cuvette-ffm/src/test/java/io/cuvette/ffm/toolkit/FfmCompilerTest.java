@@ -159,6 +159,9 @@ class FfmCompilerTest {
     assertThatThrownBy(old::linker)
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageContaining("is no nvJitLink that can be used: it lacks nvJitLinkVersion");
+    old.set("major", 12);
+    old.set("minor", 0);
+    assertThat(old.compiler().version()).as("the oldest").isEqualTo(12_000);
     old.set("nvrtcVersion", 3);
     assertThatThrownBy(old::compiler).isInstanceOf(CompilerException.class);
     Path text = Files.writeString(folder.resolve("libtext.so"), "no library");
