@@ -371,9 +371,11 @@ class GrowableBufferTest {
     stream.synchronize();
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // there may be fewer processors than threads
   private static Void untilClosed(Runnable step) {
     int sizes = 0;
     while (true) {
+      Thread.yield();
       try {
         step.run();
       } catch (IndexOutOfBoundsException e) {

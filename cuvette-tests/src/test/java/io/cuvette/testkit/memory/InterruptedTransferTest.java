@@ -306,7 +306,7 @@ class InterruptedTransferTest {
     assertThat(back).isEqualTo(PATTERN);
     for (Thread thread : Thread.getAllStackTraces().keySet()) {
       if (thread.getName().startsWith("cuvette-copies-")) {
-        assertThat(thread.join(Duration.ofSeconds(10))).as("%s ends", thread).isTrue();
+        assertThat(thread.join(Duration.ofSeconds(60))).as("%s ends", thread).isTrue();
       }
     }
   }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** What failing calls leave behind in an elastic pool goes with the next step, whichever it is. */
 @Tag("simulated")
-@Timeout(60)
+@Timeout(120)
 class ElasticLeftoversTest {
   private static final long MIB = 1L << 20;
 
@@ -152,7 +152,7 @@ class ElasticLeftoversTest {
     script.fail("memUnmap", CudaStatus.NOT_PERMITTED, 1);
     assertThatThrownBy(() -> pool.trim(0)).isInstanceOf(CudaException.class);
     Thread other = threads.start(() -> assertThat(pool.trim(0)).isZero());
-    other.join(20_000);
+    other.join(40_000);
     assertThat(other.isAlive()).isFalse();
     threads.assertNoFailures();
     assertThat(free()).isEqualTo(before);
@@ -202,7 +202,7 @@ class ElasticLeftoversTest {
         "memRelease",
         call -> {
           both.countDown();
-          assertThat(both.await(20, TimeUnit.SECONDS)).isTrue();
+          assertThat(both.await(40, TimeUnit.SECONDS)).isTrue();
           throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "on purpose");
         });
     threads.run(
@@ -225,7 +225,7 @@ class ElasticLeftoversTest {
         "memSetAccess",
         call -> {
           Thread closing = threads.start(pool::close);
-          closing.join(20_000);
+          closing.join(40_000);
           assertThat(closing.isAlive()).isFalse();
           throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "on purpose");
         });

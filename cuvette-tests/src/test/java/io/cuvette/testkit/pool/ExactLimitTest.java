@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Timeout;
  * A request of just what a limit leaves is not forbidden by it: whatever is done where the device
  * is short is done for it too.
  */
-@Timeout(60)
+@Timeout(120)
 class ExactLimitTest {
   private static final long MOST = 40 * MIB;
   private static final long HELD_MILLIS = 500;
@@ -150,7 +150,7 @@ class ExactLimitTest {
           Thread.ofPlatform()
               .start(() -> {
                 try {
-                  boolean _ = second.await(10, TimeUnit.SECONDS);
+                  boolean _ = second.await(30, TimeUnit.SECONDS);
                 } catch (InterruptedException e) {
                   Thread.currentThread().interrupt();
                 }

@@ -69,6 +69,7 @@ final class FullHeapProgram {
   private static final int SIZE_STEP = 64 << 10;
   private static final int THREADS = 3;
   private static final int ROUNDS = 2_000;
+  private static final long PATIENCE_NANOS = 30_000_000_000L;
 
   private final HeaplessDriver driver =
       new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.parse("devices=2")));
@@ -399,7 +400,8 @@ final class FullHeapProgram {
 
   /** What was complete when the heap ended, and never came to anyone, is found by the collector. */
   private void until(String what, BooleanSupplier condition) {
-    for (int i = 0; i < 20; i++) {
+    long end = System.nanoTime() + PATIENCE_NANOS;
+    for (int i = 0; i < 3 || System.nanoTime() - end < 0; i++) {
       if (condition.getAsBoolean()) {
         return;
       }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
  * A process whose heap is full when memory is allocated or closed loses none of it. The full run is
  * {@code -Dcuvette.pieces=100}.
  */
-@Timeout(120)
+@Timeout(600)
 class FullHeapTest {
 
   @Test

@@ -106,7 +106,7 @@ class MemoryHooksTest {
       pool.allocate(1000).close();
       CompletableFuture.runAsync(
               () -> pool.allocate(1000).close(), body -> Thread.ofPlatform().daemon().start(body))
-          .orTimeout(20, TimeUnit.SECONDS)
+          .orTimeout(60, TimeUnit.SECONDS)
           .join();
     }
     StringBuilder report = new StringBuilder();

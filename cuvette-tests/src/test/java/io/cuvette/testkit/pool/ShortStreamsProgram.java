@@ -18,6 +18,10 @@ import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.testkit.support.AtOnce;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
+import java.lang.management.MemoryUsage;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -213,11 +217,10 @@ final class ShortStreamsProgram {
 
   private synchronized void mark() {
     System.gc();
-    Runtime heap = Runtime.getRuntime();
     Mark mark =
         new Mark(
             done.get(),
-            heap.totalMemory() - heap.freeMemory(),
+            heapAfterCollection(),
             driver.bytes.get(),
             driver.events.get(),
             driver.streams.get());
@@ -225,6 +228,16 @@ final class ShortStreamsProgram {
     if (Boolean.getBoolean("cuvette.verbose")) {
       System.out.println(mark);
     }
+  }
+
+  /** Without what the other threads have allocated since then, and dropped. */
+  private static long heapAfterCollection() {
+    long bytes = 0;
+    for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
+      MemoryUsage after = pool.getType() == MemoryType.HEAP ? pool.getCollectionUsage() : null;
+      bytes += after == null ? 0 : after.getUsed();
+    }
+    return bytes;
   }
 
   private static void require(String what, long found, long expected) {

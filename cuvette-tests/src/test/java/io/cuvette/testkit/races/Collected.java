@@ -31,8 +31,8 @@ final class Collected {
   /** Each elastic pool reserves four times the memory of its device: so many fit into 128 TiB. */
   private static final int WINDOWS = 200;
 
-  private static final int COLLECTIONS = 20;
-  private static final int PATIENCE_SECONDS = 40;
+  private static final int COLLECTIONS = 10;
+  private static final int PATIENCE_SECONDS = 120;
 
   private final List<Cell> cells;
   private final CountedDriver driver;
@@ -170,10 +170,11 @@ final class Collected {
   }
 
   /** Collects until what is live is what is wanted, or for long enough. */
-  private Map<String, Integer> collected(Cuda cuda, Map<String, Integer> wanted) {
+  private Map<String, Integer> collected(Cuda cuda, Map<String, Integer> wanted)
+      throws InterruptedException {
     Map<String, Integer> now = Map.of();
     for (int i = 0; i < COLLECTIONS; i++) {
-      System.gc();
+      collect();
       now = Cell.settled(cuda, driver);
       if (now.equals(wanted)) {
         return now;

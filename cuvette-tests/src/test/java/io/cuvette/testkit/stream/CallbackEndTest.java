@@ -252,8 +252,9 @@ class CallbackEndTest {
       all.add(stream.addCallback(ran::incrementAndGet));
     }
     Thread closer = Thread.ofPlatform().start(cuda::close);
-    while (refusal(stream) == null) {
-      pause(); // until the closing thread has begun; each look adds a callback
+    // Until the closing thread has begun. Each look adds a callback, and they find room for few.
+    for (int looks = 0; refusal(stream) == null && looks < MOST_QUEUED; looks++) {
+      pause(looks);
     }
     closing.countDown();
     closer.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
@@ -311,8 +312,8 @@ class CallbackEndTest {
     }
   }
 
-  private static void pause() {
-    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+  private static void pause(int looks) {
+    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(Math.min(1L << looks / 2, 1_000)));
   }
 
   private static void await(CompletableFuture<Void> future) throws Exception {

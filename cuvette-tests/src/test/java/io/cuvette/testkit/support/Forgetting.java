@@ -2,7 +2,6 @@ package io.cuvette.testkit.support;
 
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.OutOfPinnedMemoryException;
-import io.cuvette.driver.CudaException;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.CountDownLatch;
@@ -12,11 +11,10 @@ import java.util.function.Supplier;
 
 /** Makes things that nobody closes, and waits for the collector within bounds. Stateless. */
 public final class Forgetting {
-  private static final int ATTEMPTS = 40;
   private static final int FEW = 4;
   private static final int TURNS = 2;
   private static final long APART_MILLIS = 150;
-  private static final long PATIENCE_MILLIS = 40_000;
+  private static final long PATIENCE_MILLIS = 60_000;
   private static final CountDownLatch NEVER = new CountDownLatch(1);
 
   private Forgetting() {}
@@ -48,14 +46,15 @@ public final class Forgetting {
 
   /** Collects until the condition holds; whether it did in the end. */
   public static boolean collectUntil(BooleanSupplier condition) throws InterruptedException {
-    for (int i = 0; i < ATTEMPTS; i++) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    do {
       System.gc();
       if (condition.getAsBoolean()) {
         return true;
       }
       pause();
-    }
-    return false;
+    } while (System.nanoTime() - end < 0);
+    return condition.getAsBoolean();
   }
 
   /** Collects a few times, for a test that nothing is found. */
@@ -80,16 +79,17 @@ public final class Forgetting {
 
   /** Tries again while memory is out: the library collects once before it says so. */
   public static <T> T retry(Supplier<T> allocate) throws InterruptedException {
-    CudaException last = null;
-    for (int i = 0; i < ATTEMPTS; i++) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    while (true) {
       try {
         return allocate.get();
       } catch (OutOfDeviceMemoryException | OutOfPinnedMemoryException e) {
-        last = e;
+        if (System.nanoTime() - end >= 0) {
+          throw new AssertionError("nothing was reclaimed in " + PATIENCE_MILLIS + " ms", e);
+        }
         pause();
       }
     }
-    throw new AssertionError("nothing was reclaimed in " + ATTEMPTS + " attempts", last);
   }
 
   private static void pause() throws InterruptedException {

@@ -153,6 +153,7 @@ class CloseTest {
       return buffer;
     });
     assertThat(Forgetting.collectUntil(() -> collected.poll() != null)).isTrue();
+    Forgetting.collectAll(); // and the library has been handed it too
     assertThatThrownBy(cuda::close).hasMessage("listener");
     assertThat(open.isClosed()).isTrue();
   }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 final class ClosingRound {
   private static final int THREADS = 6;
   private static final int MOST_STEPS = 400;
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final long seed;
   private final SimulatedDriver simulator = driver();

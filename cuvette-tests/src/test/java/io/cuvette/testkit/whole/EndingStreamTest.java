@@ -10,6 +10,7 @@ import io.cuvette.MemoryResource;
 import io.cuvette.StreamOptions;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
@@ -20,12 +21,9 @@ import org.junit.jupiter.api.Test;
  * A stream whose end another thread has just begun: who waits for its work does that all the same.
  */
 class EndingStreamTest {
-  /** A seed with which nothing runs before somebody waits for it. */
-  private static final String LAZY = "seed=1";
-
   @Test
   void adoptedMemory_isGivenBackAfterItsWork() throws InterruptedException {
-    SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.parse(LAZY));
+    SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.parse("seed=1"));
     AtomicReference<List<String>> before = new AtomicReference<>();
     try (ScriptedDriver script = new ScriptedDriver();
         Cuda cuda =
@@ -35,6 +33,15 @@ class EndingStreamTest {
       Buffer memory = MemoryResource.direct().allocate(64, stream);
       Buffer adopted = cuda.device(0).adopt(memory.address(), 64, () -> before.set(script.notes()));
       script.note("memsetD8Async", "eventSynchronize", "streamSynchronize", "memFree");
+      Gate gate = Gate.on(stream); // nothing is done before somebody waits for it
+      for (String wait : List.of("eventSynchronize", "streamSynchronize", "memFree")) {
+        script.answer(
+            wait,
+            call -> {
+              gate.open();
+              return call.proceed();
+            });
+      }
       adopted.fill((byte) 1, stream);
       Hold end = script.hold("streamGetCaptureInfo");
       Thread closing = Thread.ofPlatform().start(stream::close);

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** System.exit while threads work ends the process, whether a hook closes the Cuda or not. */
 class ExitTest {
-  private static final long PATIENCE_SECONDS = 40;
+  private static final long PATIENCE_SECONDS = 120;
 
   @ParameterizedTest
   @ValueSource(strings = {"bare", "hook"})

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Threads that allocate memory which a caching pool keeps, until its Cuda has ended. */
-@Timeout(60)
+@Timeout(300)
 class LastMomentTest {
   private static final int ROUNDS = 40;
   private static final int THREADS = 4;

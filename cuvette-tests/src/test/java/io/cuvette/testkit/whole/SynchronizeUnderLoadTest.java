@@ -54,13 +54,16 @@ class SynchronizeUnderLoadTest {
                   var _ = stream.onComplete();
                 }
               });
-      for (byte i = 0; i < ROUNDS; i++) {
-        buffer.fill(i, stream);
-        cuda.driver().transfers().memcpyDtoHAsync(0, pageable, buffer.address(), stream.handle());
-        assertThat(pageable.get(ValueLayout.JAVA_BYTE, 1 << 19)).isEqualTo(i);
+      try {
+        for (byte i = 0; i < ROUNDS; i++) {
+          buffer.fill(i, stream);
+          cuda.driver().transfers().memcpyDtoHAsync(0, pageable, buffer.address(), stream.handle());
+          assertThat(pageable.get(ValueLayout.JAVA_BYTE, 1 << 19)).isEqualTo(i);
+        }
+      } finally {
+        ended.set(true);
+        filling.join();
       }
-      ended.set(true);
-      filling.join();
       stream.synchronize();
     }
   }

@@ -24,13 +24,13 @@ class VirtualThreadsTest {
   private static final int STREAMS = 8;
 
   @CudaTest(devices = 2, simulatedOnly = true)
-  @Timeout(120)
+  @Timeout(600)
   void tenThousandVirtualThreads_overTwoDevices(Cuda cuda) {
     run(cuda, 10_000);
   }
 
   @CudaTest
-  @Timeout(120)
+  @Timeout(600)
   void manyVirtualThreads_overTheDevicesThereAre(Cuda cuda) {
     run(cuda, 3_000);
   }
