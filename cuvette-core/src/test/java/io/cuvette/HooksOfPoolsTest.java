@@ -1,9 +1,14 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.THROWABLE;
 
+import io.cuvette.driver.BlockListener;
+import io.cuvette.instrument.ForwardingDriver;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -155,6 +160,52 @@ class HooksOfPoolsTest {
                 "outer free<",
                 "outer free>");
       }
+    }
+  }
+
+  /** Hooks hear of it no more than of one that nothing refuses. */
+  @Test
+  void freeInsideAHook_thatWhoeverWatchesRefuses_isMade_andToldAsItIs() {
+    AtomicBoolean refuses = new AtomicBoolean();
+    BlockListener listener =
+        (BlockListener)
+            Proxy.newProxyInstance(
+                BlockListener.class.getClassLoader(),
+                new Class<?>[] {BlockListener.class},
+                (_, method, _) -> {
+                  if (refuses.get() && method.getName().equals("blockFreed")) {
+                    throw new IllegalStateException("refused on purpose");
+                  }
+                  return null;
+                });
+    CudaOptions watched =
+        CudaOptions.simulated()
+            .withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public BlockListener blockListener() {
+                    return listener;
+                  }
+                });
+    try (Cuda own = Cuda.open(watched)) {
+      MemoryPool pool = new MemoryPool(own);
+      Buffer before = pool.allocate(BYTES);
+      List<@Nullable Throwable> told = new ArrayList<>();
+      Registration _ =
+          pool.addHook(
+              new Noting(
+                  "own",
+                  "malloc>",
+                  () -> {
+                    refuses.set(true);
+                    told.add(catchAll(before::close));
+                    refuses.set(false);
+                  }));
+      pool.allocate(BYTES).close();
+      assertThat(told).singleElement().asInstanceOf(THROWABLE).hasMessage("refused on purpose");
+      assertThat(before.isClosed()).isTrue();
+      assertThat(pool.usedBytes()).isZero();
+      assertThat(notes).containsExactly("own malloc<", "own malloc>", "own free<", "own free>");
     }
   }
 

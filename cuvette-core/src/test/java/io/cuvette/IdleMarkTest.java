@@ -19,10 +19,16 @@ import org.junit.jupiter.api.Timeout;
 /** Two threads that ask at once whether a stream is idle. */
 @Timeout(60)
 class IdleMarkTest {
+  /** Longer than a device takes to come to an event. */
+  private static final long MOMENT_NANOS = 60_000;
+
   private final SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
 
   /** What another thread does while an event is recorded. */
   private final Deque<Runnable> meanwhile = new ArrayDeque<>();
+
+  /** How many queries, each of a moment, find an event not done that is then; −1: as it is. */
+  private int notYet = -1;
 
   @Test
   void markThatAnotherThreadWasFasterWith_isGivenBack() {
@@ -45,6 +51,26 @@ class IdleMarkTest {
     }
   }
 
+  /** The thread itself may be late: a moment that is over after one question says nothing. */
+  @Test
+  void streamThatIsIdleAfterAMoment_isAskedOftenEnough() {
+    try (Cuda cuda =
+        Cuda.open(CudaOptions.DEFAULTS.withDriver(simulator).withDecorator(Meanwhile::new))) {
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      DriverStream state = stream.core().state;
+      state.expose(); // so that the stream itself is not asked
+      IdleMark mark = new IdleMark(state, state.streams.ended());
+      notYet = 31;
+      assertThat(mark.isReachedSoon()).isTrue();
+      assertThat(notYet).isZero();
+      notYet = Integer.MAX_VALUE;
+      assertThat(mark.isReachedSoon()).as("it has an end").isFalse();
+      notYet = 1;
+      assertThat(mark.isReached()).as("no moment is given").isFalse();
+      notYet = -1;
+    }
+  }
+
   private final class Meanwhile extends ForwardingDriver {
     private final EventCalls eventCalls;
 
@@ -59,6 +85,23 @@ class IdleMarkTest {
                 other.run();
               }
               super.eventRecord(device, event, stream);
+            }
+
+            @Override
+            public boolean eventQuery(int device, long event) {
+              if (notYet < 0) {
+                return super.eventQuery(device, event);
+              }
+              if (notYet == 0) {
+                super.eventSynchronize(device, event);
+                return true;
+              }
+              notYet--;
+              long begun = System.nanoTime();
+              while (System.nanoTime() - begun < MOMENT_NANOS) {
+                Thread.onSpinWait();
+              }
+              return false;
             }
           };
     }

@@ -285,6 +285,38 @@ class IpcPartsTest {
     }
   }
 
+  /** Sums with the clock do not overflow, nor does what is no number of nanoseconds. */
+  @Test
+  void timeoutOfCenturies_isAsGoodAsOneWithoutEnd() {
+    long most = Long.MAX_VALUE / 2;
+    for (long nanos : new long[] {0, 1, 1_000_000_000, most - 1, most}) {
+      assertThat(OpenSocket.nanos(Duration.ofNanos(nanos))).isEqualTo(nanos);
+    }
+    OpenSocket socket =
+        new OpenSocket(descriptors, descriptors.memoryFile("socket", 0), "a socket");
+    for (Duration timeout :
+        List.of(
+            Duration.ofNanos(most + 1),
+            Duration.ofNanos(Long.MAX_VALUE),
+            Duration.ofNanos(Long.MAX_VALUE).plusNanos(1),
+            Duration.ofSeconds(Long.MAX_VALUE, 999_999_999))) {
+      assertThat(OpenSocket.nanos(timeout)).as("%s", timeout).isEqualTo(most);
+      AtomicInteger asked = new AtomicInteger();
+      int given =
+          socket.sliced(
+              timeout,
+              slice -> {
+                assertThat(slice).isPositive();
+                if (asked.incrementAndGet() < 3) {
+                  throw new UncheckedIOException(new SocketTimeoutException("nothing yet"));
+                }
+                return 7;
+              });
+      assertThat(given).isEqualTo(7);
+    }
+    socket.close();
+  }
+
   /** What the other end expects them with. */
   @Test
   void groupOfDescriptors_goesWithTheEntryOfItsFirst() {

@@ -19,6 +19,7 @@ import io.cuvette.internal.base.ByteSize;
 import io.cuvette.internal.base.Locked;
 import io.cuvette.internal.base.PerThread;
 import io.cuvette.internal.base.Spans;
+import io.cuvette.internal.base.WireFormat;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.HostView;
 import io.cuvette.internal.block.Memory;
@@ -34,6 +35,7 @@ import io.cuvette.sim.internal.share.SharedRing;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -293,6 +295,21 @@ class SmallRulesTest {
   }
 
   /** The one that ends first began last. */
+  /** Else what stands behind would be taken for the checksum, or be cut off. */
+  @Test
+  void valueOfAnotherSizeThanItsContent_isNotSealed() {
+    for (int bytes : new int[] {0, 3, 4, 5, 8}) {
+      ByteBuffer value = WireFormat.begin(1, WireFormat.HEADER_BYTES + bytes);
+      if (bytes == Integer.BYTES) {
+        assertThat(WireFormat.end(value)).hasSize(WireFormat.HEADER_BYTES + bytes);
+      } else {
+        assertThatThrownBy(() -> WireFormat.end(value))
+            .isInstanceOf(AssertionError.class)
+            .hasMessage(bytes + " bytes are left for the checksum");
+      }
+    }
+  }
+
   @Test
   void waitForADevice_coversWhatBeganBefore() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {

@@ -122,7 +122,11 @@ class FreedBlocksTest {
   @Test
   void blocksInUse_areHandedOver_atTheEndOfThePool() {
     List<CachedBlock> ended = new ArrayList<>();
+    long allocations = freed.allocations();
+    assertThat(allocations).isEqualTo(6);
     freed.endFronts(ended);
+    assertThat(freed.hasFronts()).isFalse();
+    assertThat(freed.allocations()).as("they count on").isEqualTo(allocations);
     assertThat(ended)
         .containsExactlyInAnyOrderElementsOf(buffers.stream().map(FreedBlocksTest::block).toList());
   }

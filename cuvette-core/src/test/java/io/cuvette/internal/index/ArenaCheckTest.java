@@ -68,6 +68,12 @@ class ArenaCheckTest {
   }
 
   @Test
+  void blockWithoutBytes_isNamed() {
+    int _ = blocks.create(ADDRESS << 1, 0, ADDRESS << 1, CHUNK + 1);
+    checkNames("bytes of block");
+  }
+
+  @Test
   void blockThatEndsBeforeTheNext_isNamed() {
     BlockArena gap = new BlockArena();
     int whole = gap.adopt(ADDRESS, UNITS * UNIT, CHUNK);

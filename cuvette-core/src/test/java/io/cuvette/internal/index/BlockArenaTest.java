@@ -129,6 +129,21 @@ class BlockArenaTest {
     assertThat(arena.chunk(WholeChunks.take(arena, 5 * U))).isEqualTo(1);
   }
 
+  /** Of equal size, exact or not: what was used last may still be in the caches of the device. */
+  @Test
+  void ofChunksThatFitAlike_theLastFreedIsTaken() {
+    for (long wanted : new long[] {5 * U, 4 * U, U}) {
+      BlockArena two = new BlockArena();
+      int first = two.adopt(1 << 20, 5 * U, 1);
+      int second = two.adopt(1 << 21, 5 * U, 2);
+      two.give(first);
+      two.give(second);
+      assertThat(two.chunk(two.findWhole(wanted))).isEqualTo(2);
+      assertThat(two.chunk(two.bestFit(wanted))).isEqualTo(2);
+      assertThat(two.chunk(two.take(wanted))).isEqualTo(2);
+    }
+  }
+
   @Test
   void remove_takesAFreeChunkAway() {
     arena.give(arena.adopt(1 << 20, 5 * U, 7));
@@ -192,6 +207,20 @@ class BlockArenaTest {
         .withMessage("block: " + block + " (expected: a block in use)");
     assertThatIllegalStateException().isThrownBy(() -> arena.give(BlockArena.NONE));
     assertThatIllegalStateException().isThrownBy(() -> arena.give(1_000_000));
+  }
+
+  /** Also where there is no record for it yet. */
+  @Test
+  void numberBehindTheLast_isNoBlockInUse() {
+    for (int count = 0; count < 70; count++) {
+      int next = count;
+      assertThatIllegalStateException()
+          .isThrownBy(() -> arena.give(next))
+          .withMessage("block: " + next + " (expected: a block in use)");
+      assertThatIllegalStateException().isThrownBy(() -> arena.cut(next, U));
+      assertThatIllegalStateException().isThrownBy(() -> arena.forget(next));
+      assertThat(arena.adopt((count + 1L) << 20, 2 * U, count)).isEqualTo(next);
+    }
   }
 
   @Test

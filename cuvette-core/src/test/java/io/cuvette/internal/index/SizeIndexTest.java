@@ -64,16 +64,19 @@ class SizeIndexTest {
   /** A list of direct addresses takes 8 bytes of heap for each size below. */
   @Test
   void directAddresses_areForSizesOfWhichThereAreMany() {
-    BlockTable blocks = new BlockTable();
-    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
-    for (int i = 0; i <= SizeIndex.MANY; i++) {
-      assertThat(index.limitUnits()).isEqualTo(1 << 12);
-      int block = blocks.create(0, 50_000 + i, 0, 0);
-      index.reserve(50_000 + i, 1);
-      index.insert(block);
+    for (int size : new int[] {1 << 12, (1 << 13) - SizeIndex.MANY - 1, 50_000}) {
+      BlockTable blocks = new BlockTable();
+      SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+      for (int i = 0; i <= SizeIndex.MANY; i++) {
+        assertThat(index.limitUnits()).isEqualTo(1 << 12);
+        int units = size + SizeIndex.MANY - i; // at last the size itself
+        int block = blocks.create(0, units, 0, 0);
+        index.reserve(units, 1);
+        index.insert(block);
+      }
+      assertThat(index.limitUnits()).isEqualTo(size == 50_000 ? 1 << 16 : 1 << 13);
+      assertThat(index.checkAndCount()).isEqualTo(SizeIndex.MANY + 1);
     }
-    assertThat(index.limitUnits()).isEqualTo(1 << 16);
-    assertThat(index.checkAndCount()).isEqualTo(SizeIndex.MANY + 1);
   }
 
   @Test

@@ -319,6 +319,21 @@ class AsyncMemoryPoolTest {
     assertThat(pool.totalBytes()).isZero();
   }
 
+  /** Else nothing was freed there, and what others do in it may take as long as it likes. */
+  @CudaTest(simulatedOnly = true)
+  void nullStream_isWaitedForOnlyIfSomethingWasFreedInItsOrder(
+      Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool, @NonBlocking CudaStream stream) {
+    CudaStream nullStream = cuda.device(0).nullStream();
+    for (String call : new String[] {"streamSynchronize", "streamQuery", "eventRecord"}) {
+      driver.note(call, each -> each.number("stream") == nullStream.handle() ? call : null);
+    }
+    pool.allocate(MIB, stream).close();
+    assertThat(pool.freeAllBlocks(stream)).isPositive();
+    assertThat(driver.takeNotes()).isEmpty();
+    assertThat(pool.freeAllBlocks(nullStream)).isZero();
+    assertThat(driver.takeNotes()).as("it is asked by these calls").isNotEmpty();
+  }
+
   /** Its free is queued on the null stream, and waited for too. */
   @CudaTest(seeds = 24)
   void memoryOfAStreamThatIsGone_isReleasedAtOnce(

@@ -14,6 +14,7 @@ import io.cuvette.Dim3;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
@@ -42,6 +43,27 @@ class WithoutAttributeTest {
           .withMessage("cluster: (2, 1, 1) (expected: none, device 0 has no clusters)");
       stream.launch(kernel, SMALL);
       stream.synchronize();
+    }
+  }
+
+  /** An older driver has not even the question. */
+  @CudaTest(simulatedOnly = true)
+  void blocksThatRunAtOnce_areCountedWithoutClusters(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    without(driver, DeviceAttribute.CLUSTER_LAUNCH);
+    driver.fail("occupancyMaxActiveClusters", CudaStatus.NOT_SUPPORTED);
+    CudaDevice device = cuda.device(0);
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      long most =
+          (long) device.attribute(DeviceAttribute.MULTIPROCESSOR_COUNT)
+              * kernel.maxActiveBlocks(device, 32, 0);
+      for (LaunchConfig each : new LaunchConfig[] {SMALL, SMALL.withCluster(Dim3.ONE)}) {
+        assertThat(kernel.maxResidentBlocks(device, each)).isEqualTo(most);
+        stream.launch(kernel, each.withCooperative(true));
+      }
+      stream.synchronize();
+      assertThat(driver.count("occupancyMaxActiveClusters")).isZero();
     }
   }
 

@@ -134,6 +134,27 @@ class CopyBatchTest {
     }
   }
 
+  /** Wherever it lies, it is in nobody's way, and the driver hears of none. */
+  @CudaTest(simulatedOnly = true)
+  void copiesOfNoBytes_areLeftOut(ScriptedDriver driver, Cuda cuda, CudaStream stream) {
+    try (Buffer one = cuda.allocate(1000, stream);
+        Buffer other = cuda.allocate(1000, stream)) {
+      one.fill((byte) 1, stream);
+      other.fill((byte) 2, stream);
+      Buffer none = other.slice(500, 0);
+      List<Buffer> targets = List.of(one.slice(0, 0), one, one.slice(10, 0), one.slice(1000, 0));
+      List<Buffer> sources = List.of(none, other, none, none);
+      driver.note("memcpyBatchAsync", "memcpyAsync");
+      CopyBatch.of(targets, sources).copy(stream);
+      assertThat(driver.takeNotes()).containsExactly("memcpyAsync");
+      CopyBatch.of(List.of(none, none), List.of(none, none)).copy(stream);
+      CopyBatch.of(List.of(none), List.of(none)).copy();
+      assertThat(driver.takeNotes()).isEmpty();
+      stream.synchronize();
+      assertThat(Bytes.areAll(one, 2)).isTrue();
+    }
+  }
+
   private static void refused(String text, CopyBatch batch, CudaStream stream) {
     assertThatThrownBy(() -> batch.copy(stream))
         .isInstanceOf(IllegalArgumentException.class)

@@ -19,6 +19,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ForeignLoan;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
 import io.cuvette.GraphNode;
@@ -34,14 +35,20 @@ import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What was made before its Cuda was closed is of no use after, and says so. */
 @Tag("simulated")
+@Timeout(60)
 class ClosedCudaTest {
   private static final LaunchConfig SMALL = LaunchConfig.of(1, 32);
+
+  /** Calls that end with the driver alone, which they do not call. */
+  private static final Set<String> WITHOUT_DRIVER = Set.of("known kernel", "graph memory");
 
   private final ScriptedDriver script = new ScriptedDriver();
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
@@ -53,13 +60,29 @@ class ClosedCudaTest {
   private final Buffer source = cuda.allocate(64, stream);
   private final Map<String, ThrowingCallable> calls = new LinkedHashMap<>();
 
-  /** Also for a moment of the driver's: it has been given back. */
+  /**
+   * At first while others still use memory, so that nothing but the Cuda is closed; then after the
+   * end of all. Also for a moment of the driver's: it has been given back.
+   */
   private void refused() {
+    ForeignLoan loan = ForeignLoan.of(cuda.allocate(64, other));
     cuda.close();
+    Map<String, ThrowingCallable> all = new LinkedHashMap<>(calls);
+    calls.keySet().removeAll(WITHOUT_DRIVER);
+    allRefused("used by others: ");
+    loan.giveBack();
+    while (!loan.isOver()) {
+      Thread.onSpinWait();
+    }
+    calls.putAll(all);
+    allRefused("");
+  }
+
+  private void allRefused(String when) {
     long launches = script.count("graphLaunch") + script.count("launchKernel");
     calls.forEach((name, call) ->
         assertThatThrownBy(call)
-            .as(name)
+            .as("%s%s", when, name)
             .isInstanceOf(IllegalStateException.class)
             .hasMessageContaining("closed"));
     assertThat(script.count("graphLaunch") + script.count("launchKernel")).isEqualTo(launches);
