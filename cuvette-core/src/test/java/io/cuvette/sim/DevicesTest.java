@@ -69,6 +69,15 @@ class DevicesTest extends SimTestBase {
   }
 
   @ParameterizedTest
+  @ValueSource(strings = {"0000:00:00.0", "0000:0c:00.0", "0000:0f:00.0", "0000:11:00.0"})
+  void busWhereNoDeviceCanBe_isNamed(String text) {
+    assertFails(
+        CudaStatus.INVALID_DEVICE,
+        "no device at " + text,
+        () -> driver.devices().deviceGetByPciBusId(text));
+  }
+
+  @ParameterizedTest
   @CsvSource({
     "1, 1024",
     "10, 32",

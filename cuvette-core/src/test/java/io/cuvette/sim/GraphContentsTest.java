@@ -323,6 +323,9 @@ class GraphContentsTest extends SimTestBase {
           boolean shown = driver.graphs().graphDebugDotPrint(drawn, 1 << flag).contains(start);
           assertThat(shown).as("%s, flag %d", each, flag).isEqualTo(flag == bit && bit < 20);
         }
+        String verbose = driver.graphs().graphDebugDotPrint(drawn, 1);
+        boolean shown = verbose.contains("\\n" + each.getClass().getSimpleName());
+        assertThat(shown).as("%s, all there is", each).isEqualTo(bit < 20);
       }
     });
   }

@@ -14,6 +14,7 @@ import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -200,6 +201,60 @@ class KernelRulesTest {
     assertThat(run(1, careful, threads(4))).isEqualTo(4 * each);
   }
 
+  /** Whatever the seed, and some seeds do so as often as they may. */
+  @Test
+  void threadsAreInterrupted_sixTimesAtMost() {
+    int threads = 16;
+    int[] last = {-1};
+    int[] turns = {0};
+    SimulatedKernel kernel =
+        kernel(t -> {
+          for (int i = 0; i < 250; i++) {
+            if (last[0] != t.threadX()) {
+              last[0] = t.threadX();
+              turns[0]++;
+            }
+            t.setInt(t.pointer(0), 1);
+          }
+        });
+    int most = 0;
+    for (int seed = 0; seed < 100; seed++) {
+      last[0] = -1;
+      turns[0] = -threads;
+      int _ = run(seed, kernel, threads(threads));
+      most = Math.max(most, turns[0]);
+    }
+    assertThat(most).isEqualTo(6);
+  }
+
+  /** Others get their turn even beside one that never waits, behind as many accesses each time. */
+  @Test
+  void turnOfAThread_endsAfterSoManyAccesses() {
+    int longest = 1 << 16;
+    List<Integer> turns = new ArrayList<>();
+    int[] last = {-1};
+    int[] accesses = {0};
+    AtomicInteger ended = new AtomicInteger();
+    SimulatedKernel kernel =
+        kernel(t -> {
+          for (int i = 0; i < 6 * longest; i++) {
+            if (last[0] != t.threadX()) {
+              last[0] = t.threadX();
+              if (ended.get() == 0) {
+                turns.add(accesses[0]);
+              }
+              accesses[0] = 0;
+            }
+            accesses[0]++;
+            t.setInt(t.pointer(0), 1);
+          }
+          int _ = ended.incrementAndGet();
+        });
+    int _ = run(1, kernel, threads(2));
+    List<Integer> interrupted = turns.stream().dropWhile(turn -> turn < longest).skip(1).toList();
+    assertThat(interrupted).isNotEmpty().allMatch(turn -> turn % longest == 0);
+  }
+
   /** Looks at several addresses in turn do not tell that a thread waits; others go on anyway. */
   @Test
   void threadThatLooksForAnotherInManyPlaces_letsItGoOn() {
@@ -366,12 +421,22 @@ class KernelRulesTest {
     writes.put("bytes", t -> t.setBytes(t.pointer(0) + 32, bytes));
     writes.put("sum", t -> t.atomicAdd(t.pointer(0) + 32, 1));
     writes.put("sum of longs", t -> t.atomicUpdateLong(t.pointer(0) + 32, old -> old + 1));
+    writes.put("part and whole", KernelRulesTest::lookAtPartAndWhole);
     writes.put("look elsewhere", t -> t.getInt(t.pointer(0) + 4));
     writes.forEach((name, write) -> {
       looks.put(name + " between looks", t -> run(write, t, true));
       looks.put(name, t -> run(write, t, name.startsWith("look")));
     });
     return looks;
+  }
+
+  /** One address, but never the same number twice in a row. */
+  private static void lookAtPartAndWhole(KernelThread thread) {
+    long address = thread.pointer(0) + 32;
+    if (thread.getLong(address) == 0) {
+      thread.setInt(address + 4, 1);
+    }
+    int _ = thread.getInt(address);
   }
 
   private static void run(KernelFunction write, KernelThread thread, boolean looks) {

@@ -150,6 +150,16 @@ class KernelShapesTest extends SimTestBase {
     assertThat(calls.occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, most)).isEqualTo(1);
     assertThat(calls.occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 32, most + 1)).isZero();
     assertThat(calls.occupancyMaxActiveBlocksPerMultiprocessor(0, kernel, 1025, 0)).isZero();
+    for (int value : new int[] {0, most}) {
+      calls.kernelSetAttribute(8, value, kernel, 0);
+      assertThat(calls.kernelGetAttribute(8, kernel, 0)).isEqualTo(value);
+    }
+    for (int value : new int[] {-1, most + 1, 232_448}) {
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "value: %d (expected: 0 to %d)".formatted(value, most),
+          () -> calls.kernelSetAttribute(8, value, kernel, 0));
+    }
     long memory = driver.memory().memAlloc(0, 4);
     LaunchShape fits = new LaunchShape(264, 1, 1, 1, 1, 1, 1, 1, 1, 100_000, true, false);
     calls.kernelSetAttribute(8, 100_000, kernel, 0);

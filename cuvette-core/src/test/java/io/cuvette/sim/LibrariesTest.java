@@ -50,6 +50,18 @@ class LibrariesTest {
     assertThat(driver.liveLibraries()).isZero();
   }
 
+  /** As text in C does: what lies behind is none of it. */
+  @Test
+  void code_endsAtItsFirstZero() {
+    for (String end : new String[] {"", "\0", "\0\0", "\0.entry b(){}", "\0 /* .entry c(){"}) {
+      long library = driver.kernels().libraryLoadData(ptx(".entry a(){}" + end));
+      assertThat(driver.kernels().libraryGetKernelCount(library)).isEqualTo(1);
+      assertThatThrownBy(() -> driver.kernels().libraryGetKernel(library, "b"))
+          .hasMessageContaining("one of the kernels [a]");
+      driver.kernels().libraryUnload(library);
+    }
+  }
+
   @Test
   void structure_liesWhereItsOwnAlignmentIs() {
     long library =

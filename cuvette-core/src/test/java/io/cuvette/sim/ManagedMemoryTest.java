@@ -158,7 +158,9 @@ class ManagedMemoryTest extends SimTestBase {
     assertFails(
         status, "location type: 3", () -> driver.memory().memAdvise(0, address, 1, 5, 3, 0));
     assertFails(
-        status, "NUMA node: 4", () -> driver.memory().memPrefetchAsync(0, address, 1, 3, 4, 0));
+        status,
+        "NUMA node: 4 (expected: 0 to 0)",
+        () -> driver.memory().memPrefetchAsync(0, address, 1, 3, 4, 0));
     assertFails(
         status, "attribute: 9", () -> driver.memory().memRangeGetAttribute(0, 9, address, 1));
     assertFails(

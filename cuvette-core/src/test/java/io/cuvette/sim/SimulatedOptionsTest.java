@@ -125,6 +125,20 @@ class SimulatedOptionsTest {
         .isThrownBy(
             () -> SimulatedOptions.DEFAULTS.withOthersBytes(1).withContextBytes(Long.MAX_VALUE))
         .withMessageStartingWith("context: 9223372036854775807, others: 1 (expected: at most");
+    refused(
+        "context: 0, others: 5242880 (expected: at most the memory, 4194304, together)",
+        () -> SimulatedOptions.parse("memory=4MiB,context=0,others=5MiB"));
+    refused(
+        "others: 5242880 (expected: at most the memory, 4194304)",
+        () -> SimulatedOptions.parse("memory=4MiB,others=5MiB"));
+  }
+
+  @Test
+  void driver_hasTheSettingsThatItWasOpenedWith() {
+    SimulatedOptions options = SimulatedOptions.parse("devices=3,memory=80MiB,seed=-7,pace=lazy");
+    try (SimulatedDriver driver = SimulatedDriver.open(options)) {
+      assertThat(driver.options()).isEqualTo(options);
+    }
   }
 
   @Test

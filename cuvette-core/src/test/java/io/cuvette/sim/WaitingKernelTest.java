@@ -220,6 +220,31 @@ class WaitingKernelTest {
     assertThatThrownBy(() -> run(kernel, 4)).isInstanceOf(CudaException.class);
   }
 
+  /** It may clean up, in which it is refused as well, but not for ever. */
+  @Test
+  void functionThatGoesOn_isRefusedSoOften_andThenStopped() {
+    for (int often : new int[] {1, 1_000, 1_001, 5_000}) {
+      AtomicInteger refusals = new AtomicInteger();
+      AtomicBoolean ended = new AtomicBoolean();
+      SimulatedKernel kernel =
+          kernel(t -> {
+            while (refusals.get() < often) {
+              try {
+                t.setInt(64, 1);
+              } catch (RuntimeException _) {
+                int _ = refusals.incrementAndGet();
+              }
+            }
+            ended.set(true);
+          });
+      try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+        assertThatThrownBy(() -> run(other, kernel, 1)).isInstanceOf(CudaException.class);
+      }
+      assertThat(refusals).hasValue(Math.min(often, 1_001));
+      assertThat(ended.get()).isEqualTo(often <= 1_001);
+    }
+  }
+
   @Test
   void functionThatSwallowsItsInterrupt_isStopped_andNothingItDoesIsSeen() {
     CountDownLatch wrote = new CountDownLatch(1);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -164,6 +165,30 @@ class SimEventSharingTest extends SimSharingBase {
     assertThat(importer.events().eventQuery(0, seen)).isFalse();
     go.countDown();
     importer.events().eventSynchronize(0, seen);
+  }
+
+  /** That others may wait for an event too changes nothing for who records it. */
+  @Test
+  void ownRecord_saysWhenTheWorkWasDone() {
+    long bytes = 8 * MIB;
+    long plain = exporter.memory().memAlloc(0, bytes);
+    MemorySegment pinned = exporter.memory().memHostAlloc(0, bytes, 0);
+    long idle = stream(exporter);
+    long worked = exporter.events().eventCreate(0, 0);
+    long later = exporter.events().eventCreate(0, 0);
+    for (boolean asks : new boolean[] {true, false}) {
+      exporter.transfers().memcpyHtoDAsync(0, plain, pinned, out);
+      exporter.events().eventRecord(0, worked, out);
+      exporter.events().eventRecord(0, event, out);
+      if (asks) {
+        awaitDone(exporter, event);
+      } else {
+        exporter.events().eventSynchronize(0, event);
+      }
+      exporter.events().eventRecord(0, later, idle);
+      exporter.streams().streamSynchronize(0, idle);
+      assertThat(exporter.events().eventElapsedTime(0, worked, later)).isNotNegative();
+    }
   }
 
   @Test

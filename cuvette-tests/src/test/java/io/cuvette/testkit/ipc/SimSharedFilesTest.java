@@ -216,6 +216,15 @@ class SimSharedFilesTest extends SimSharingBase {
           "descriptor: %d (expected: an open one)".formatted(number),
           () -> importer.sharing().memPoolImportFromShareableHandle(number));
     }
+    for (int number = 0; number <= 2; number++) {
+      if (DESCRIPTORS.isOpen(number) && !DESCRIPTORS.isMemoryFile(number)) {
+        int standard = number;
+        assertFails(
+            CudaStatus.INVALID_VALUE,
+            "descriptor: %d is a file that can get shorter".formatted(standard),
+            () -> importer.sharing().memPoolImportFromShareableHandle(standard));
+      }
+    }
     for (long bytes : new long[] {0, 100, 4096}) {
       int small = DESCRIPTORS.memoryFile("cuvette-small", bytes);
       assertFails(
