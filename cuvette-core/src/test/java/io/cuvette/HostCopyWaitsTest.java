@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.sim.Attended;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -19,7 +20,8 @@ import org.junit.jupiter.api.Test;
 class HostCopyWaitsTest {
   private static final int BYTES = 4096;
 
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy"));
+  private final Cuda cuda =
+      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
   private final List<LongFunction<Buffer>> hostKinds =
       List.of(
           cuda::allocatePinned,

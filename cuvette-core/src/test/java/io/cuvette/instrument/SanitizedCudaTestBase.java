@@ -7,6 +7,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.sim.Attended;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
@@ -18,6 +19,7 @@ abstract class SanitizedCudaTestBase {
       Cuda.open(
           CudaOptions.DEFAULTS
               .withDevice("sim:pace=lazy,order=fair")
+              .withDecorator(Attended::only)
               .withDecorator(driver -> SanitizerDriver.reporting(driver, reports::add)));
 
   /** Past the library, with addresses that it gave. */

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.Cuda;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.internal.schedule.SimScheduler;
 import io.cuvette.sim.internal.schedule.UnattendedWork;
 import java.lang.reflect.Field;
@@ -20,9 +21,14 @@ public final class Attended {
     });
   }
 
+  /** The same for one that is not known to be simulated, but is. */
+  public static CudaDriver only(CudaDriver driver) {
+    return only((SimulatedDriver) driver);
+  }
+
   /** Gives the Cuda, whose driver is a simulated one and has no work yet. */
   public static Cuda only(Cuda cuda) {
-    only((SimulatedDriver) cuda.driver());
+    CudaDriver _ = only(cuda.driver());
     return cuda;
   }
 

@@ -47,8 +47,8 @@ class FailedDeviceTest {
   }
 
   private static SimulatedDriver open() {
-    return SimulatedDriver.open(
-        SimulatedOptions.parse("devices=2,memory=64MiB,pace=lazy,queues=0"));
+    return Attended.only(
+        SimulatedDriver.open(SimulatedOptions.parse("devices=2,memory=64MiB,pace=lazy,queues=0")));
   }
 
   /** Queues what fails a device when it runs. */
