@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
@@ -19,6 +20,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,6 +44,9 @@ class CaptureBesideCallsTest {
 
   /** How often one did. */
   private final AtomicInteger changed = new AtomicInteger();
+
+  /** Who calls as a capture ends. */
+  private volatile @Nullable Thread calling;
 
   /** What comes before the call of a fill. */
   private volatile Runnable duringFill = () -> {};
@@ -203,6 +208,56 @@ class CaptureBesideCallsTest {
       Await.until(() -> !closer.isAlive());
       assertThat(destroyed).contains(event.handle());
     }
+  }
+
+  /** Else the driver crashes: what begins meanwhile waits until the capture has ended. */
+  @ParameterizedTest
+  @ValueSource(strings = {"isCapturing", "record", "waitFor", "fill", "isDone"})
+  void callThatBegins_asACaptureEnds_comesAfterThat(String what) {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::noting));
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64, stream);
+        CudaEvent event = cuda.device(0).createEvent()) {
+      other.record(event);
+      Runnable call =
+          switch (what) {
+            case "isCapturing" -> stream::isCapturing;
+            case "record" -> () -> stream.record(event);
+            case "waitFor" -> () -> stream.waitFor(event);
+            case "fill" -> () -> buffer.fill((byte) 1, stream);
+            default -> stream::isDone;
+          };
+      stream.beginCapture(CaptureOptions.DEFAULTS);
+      Thread caller = Thread.ofPlatform().unstarted(call);
+      calling = caller;
+      stream.endCapture().close();
+      Await.until(() -> !caller.isAlive());
+      assertThat(met).as("about the stream, beside the end").isEmpty();
+    }
+  }
+
+  /** Has the thread that calls start as a capture ends, and notes its calls until it has ended. */
+  private CudaDriver noting(CudaDriver simulated) {
+    return DriverProxy.of((method, arguments) -> {
+      Thread caller = calling;
+      if (Thread.currentThread() == caller && changes.get() && isOfStreams(method.getName())) {
+        met.add(method.getName());
+      }
+      if (caller == null || !method.getName().equals("streamEndCapture")) {
+        return DriverProxy.forward(simulated, method, arguments);
+      }
+      changes.set(true);
+      caller.start();
+      Await.until(() -> !caller.isAlive() || caller.getState() != State.RUNNABLE);
+      Object graph = DriverProxy.forward(simulated, method, arguments);
+      changes.set(false);
+      return graph;
+    });
+  }
+
+  private static boolean isOfStreams(String call) {
+    return call.startsWith("stream") || call.startsWith("memset") || call.equals("eventRecord");
   }
 
   /** For a moment, which a slow machine can miss, so it has a few tries. */

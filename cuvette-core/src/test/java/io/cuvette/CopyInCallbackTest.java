@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.instrument.TracingDriver;
 import java.lang.foreign.Arena;
@@ -9,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -92,6 +94,33 @@ class CopyInCallbackTest {
     assertThat(calls.stream().takeWhile(call -> !call.startsWith("memcpy")))
         .anyMatch(call -> call.startsWith("streamQuery"));
     assertThat(copies()).isEqualTo(1);
+  }
+
+  /** Behind other streams, say: the callback ends with an error, and not never. */
+  @Test
+  void copyOfNativeMemoryBehindWorkThatWaitsForTheCallback_isRefusedInTheEnd() {
+    CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    Buffer target = cuda.allocate(BYTES, other);
+    List<Throwable> failures = new CopyOnWriteArrayList<>();
+    inCallback(() -> {
+      cuda.engine().session().frees().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(20));
+      other.waitFor(stream);
+      for (Runnable copy :
+          List.<Runnable>of(
+              () -> target.copyFrom(nativeMemory, other),
+              () -> target.copyTo(nativeMemory, other))) {
+        failures.add(catchThrowable(copy::run));
+      }
+    });
+    assertThat(failures)
+        .hasSize(2)
+        .allSatisfy(failure ->
+            assertThat(failure)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageStartingWith("a copy of native memory on " + other + " in a callback of")
+                .hasMessageContaining("not done after 20 ms"));
+    assertThat(copies()).isZero();
+    other.synchronize();
   }
 
   /** Not even of a buffer, whose segment may be closed as soon as the wait ends. */

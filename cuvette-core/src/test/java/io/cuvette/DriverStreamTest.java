@@ -159,7 +159,9 @@ class DriverStreamTest {
   void sideStream_isMadeOnce_andEndsWithTheOther() {
     CudaStream before = device.createStream();
     DriverStream side = stream.state.side.get();
+    long created = count("streamCreateWithPriority");
     assertThat(stream.state.side.get()).isSameAs(side);
+    assertThat(count("streamCreateWithPriority")).isEqualTo(created).isPositive();
     assertThat(side.handle).isNotEqualTo(before.state.handle).isNotEqualTo(stream.state.handle);
     stream.close();
     assertThat(side.isClosed()).isTrue();

@@ -73,11 +73,18 @@ final class FakeSharing extends ForwardingDriver {
   /** Whether all questions about events fail. */
   volatile boolean saysNothingOfEvents;
 
+  /** What tests do between the answer to a question about an event and its end. */
+  volatile Runnable answered = () -> {};
+
   /** What tests do in the middle of a call. */
   volatile UnaryOperator<String> during = call -> call;
 
   FakeSharing(CudaDriver delegate) {
     super(delegate);
+  }
+
+  boolean isMapped(long address) {
+    return handles.containsKey(address);
   }
 
   int mappings() {
@@ -249,7 +256,9 @@ final class FakeSharing extends ForwardingDriver {
           if (saysNothingOfEvents) {
             throw new CudaException(CudaStatus.UNKNOWN, "eventQuery", "made to fail");
           }
-          return super.eventQuery(device, event);
+          boolean isDone = super.eventQuery(device, event);
+          answered.run();
+          return isDone;
         }
       };
 

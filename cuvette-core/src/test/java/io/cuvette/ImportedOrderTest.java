@@ -17,7 +17,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Behind what work imported memory is freed, and its pool after it. */
 class ImportedOrderTest extends OverFakeSharing {
@@ -302,6 +305,88 @@ class ImportedOrderTest extends OverFakeSharing {
     gate.countDown();
     one.synchronize();
     assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  /** But not beside a callback, whose work its end would wait for. */
+  @Test
+  void forgottenBuffer_isTakenBack_onceNoCallbackHoldsAStream() {
+    BufferDescriptor plain = descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64);
+    try (DeviceMemoryResource resource = mapped()) {
+      for (boolean ofPool : new boolean[] {true, false}) {
+        driver.frees.set(0);
+        DeviceBuffer buffer = ofPool ? imported(resource, one) : device.importBuffer(plain, one);
+        cuda.engine().session().frees().beginHold();
+        assertThat(cuda.engine().session().leaks().found(buffer.block())).isFalse();
+        assertThat(driver.frees).hasValue(0);
+        cuda.engine().session().frees().endHold();
+        assertThat(cuda.engine().session().leaks().found(buffer.block())).isTrue();
+        assertThat(driver.frees).hasValue(1);
+        assertThat(cuda.leaksFound()).isPositive();
+      }
+    }
+  }
+
+  /**
+   * Else it would be freed under who has just imported it. The thread that imports knows all of it
+   * as busy, and is asking for the last of two; which that is decides a table.
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void importWhileWhatWasLeftIsFreed_isOfMemoryThatIsMapped(int number) throws Exception {
+    try (DeviceMemoryResource resource = mapped()) {
+      CountDownLatch gateOfTwo = leave(resource, 1, two);
+      CountDownLatch gateOfThree = leave(resource, 2, three);
+      assertThat(driver.mappings()).isEqualTo(2);
+      AtomicReference<DeviceBuffer> again = new AtomicReference<>();
+      Thread importing =
+          Thread.ofPlatform()
+              .unstarted(() -> again.set(resource.importBuffer(descriptor(number, 0, 64), one)));
+      AtomicInteger answers = new AtomicInteger();
+      CountDownLatch isAnswered = new CountDownLatch(1);
+      CountDownLatch isBeingFreed = new CountDownLatch(1);
+      driver.answered =
+          () -> {
+            if (Thread.currentThread() == importing && answers.incrementAndGet() == 2) {
+              isAnswered.countDown();
+              await(isBeingFreed);
+            }
+          };
+      driver.during =
+          call -> {
+            if (call.equals("free")) {
+              isBeingFreed.countDown();
+              Await.until(() -> importing.getState() == Thread.State.WAITING || isOver(importing));
+            }
+            return call;
+          };
+      importing.start();
+      await(isAnswered);
+      gateOfTwo.countDown();
+      gateOfThree.countDown();
+      two.synchronize();
+      three.synchronize();
+      cuda.engine().imports().settle();
+      importing.join();
+      driver.during = call -> call;
+      assertThat(driver.isMapped(again.get().address())).isTrue();
+      again.get().close();
+    }
+  }
+
+  /** Leaves memory that is freed once a stream is done, which is not its own. */
+  private CountDownLatch leave(DeviceMemoryResource resource, int number, CudaStream user) {
+    CudaStream home = device.createStream();
+    DeviceBuffer buffer = resource.importBuffer(descriptor(number, 0, 64), home);
+    CountDownLatch gate = gate(user);
+    buffer.recordUse(user);
+    home.synchronize();
+    home.close();
+    buffer.close();
+    return gate;
+  }
+
+  private static boolean isOver(Thread thread) {
+    return thread.getState() == Thread.State.TERMINATED;
   }
 
   @Test

@@ -69,6 +69,20 @@ class KernelCodeTest {
         .hasMessageContaining("PTX with a 0 at index " + PTX.length() + " of ");
   }
 
+  /** The driver says what is wrong with it. */
+  @Test
+  void codeOfZerosAlone_isNoText() {
+    for (int length = 0; length < 4; length++) {
+      byte[] zeros = new byte[length];
+      CodeKinds.checkText(zeros);
+      if (length < 2) {
+        assertThatThrownBy(() -> KernelCode.of(Kind.PTX, zeros))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessage("bytes: none (expected: the code)");
+      }
+    }
+  }
+
   @Test
   void ptx_isWithoutTheZeroThatEndsIt_andHasNoneInside() {
     KernelCode code = KernelCode.of((PTX + "\0").getBytes(StandardCharsets.US_ASCII));

@@ -71,6 +71,7 @@ class NvtxDomainTest {
                 "step", 1, 3, false, 0, NvtxAttributes.DOUBLE, Double.doubleToLongBits(1.5)));
     assertThat(NvtxEvent.of("a\0b").colorC(0).attributes())
         .isEqualTo(new NvtxAttributes("a\u2400b", 0, 0, true, 0, NvtxAttributes.NO_PAYLOAD, 0));
+    assertThat(NvtxEvent.of("\0").attributes().message()).isEqualTo("\u2400");
   }
 
   @Test

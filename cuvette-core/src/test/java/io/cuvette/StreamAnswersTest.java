@@ -133,7 +133,9 @@ class StreamAnswersTest {
     stream.close();
     assertThat(stream.isClosed()).isTrue();
     for (int i = 0; i < 3; i++) {
+      long tried = count("streamEndCapture");
       assertThat(cuda.leaksFound()).isZero();
+      assertThat(count("streamEndCapture")).as("once each time").isEqualTo(tried + 1);
     }
     assertThat(count("streamDestroy")).as("its capture goes on").isZero();
     go.countDown();

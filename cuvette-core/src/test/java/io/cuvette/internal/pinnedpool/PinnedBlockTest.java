@@ -7,8 +7,11 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.EngineMemory;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.internal.base.Spread;
+import io.cuvette.internal.pool.Budget;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** A block of page-locked memory is lent to one buffer at a time, and not after the end. */
 class PinnedBlockTest {
@@ -54,6 +57,31 @@ class PinnedBlockTest {
       assertThat(block(next).chunk.lentTo).isSameAs(block(next));
     }
     pool.assertConsistent();
+  }
+
+  /** Of its own stripe a thread has seen that it is not there: it could wait for itself. */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void cachedChunk_isBroughtToEachOtherStripe_andNotToItsOwn() {
+    PinnedChunk chunk;
+    try (Buffer buffer = pool.allocate(BYTES)) {
+      chunk = block(buffer).chunk;
+    }
+    PinnedStripes stripes = new PinnedStripes(new Budget(BYTES));
+    assertThat(stripes.bring(chunk.sizeClass, stripes.mine())).as("the only stripe").isFalse();
+    stripes.met();
+    assertThat(stripes.areSeveral()).isTrue();
+    PinnedStripe mine = stripes.mine();
+    assertThat(stripes.isMine(mine)).isTrue();
+    for (int i = 0; i < Spread.PLACES; i++) {
+      mine.push(chunk);
+      PinnedStripe to = i == mine.index ? mine : new PinnedStripe(stripes, i);
+      assertThat(stripes.bring(chunk.sizeClass + 1, to)).as("of another class").isFalse();
+      assertThat(stripes.bring(chunk.sizeClass, to)).as("stripe %d", i).isEqualTo(to != mine);
+      assertThat(to.cachedBytes()).isEqualTo(BYTES);
+      assertThat(mine.freeBlocks()).isEqualTo(to == mine ? 1 : 0);
+      assertThat(to.bring(chunk.sizeClass)).isSameAs(chunk);
+    }
   }
 
   @Test

@@ -87,6 +87,26 @@ class HeadersTest {
     assertThat(files.orElseThrow()).containsOnlyKeys(first.resolve("sub/c.h"));
   }
 
+  /** As a compiler looks: beside the text for names in quotes alone, and a text may be nowhere. */
+  @Test
+  void namesInQuotes_areLookedForBesideTheText_andOthersAreNot() throws IOException {
+    Files.writeString(folder.resolve("beside.h"), "int beside;");
+    Files.writeString(folder.resolve("c.h"), "int third;");
+    String here = folder.resolve("p.cu").toString();
+    List<Path> folders = List.of(second);
+    assertThat(Headers.of("#include \"beside.h\"\n", here, Map.of(), folders).orElseThrow())
+        .containsOnlyKeys(folder.resolve("beside.h"));
+    assertThat(Headers.of("#include <beside.h>\n", here, Map.of(), folders).orElseThrow())
+        .isEmpty();
+    assertThat(Headers.of("#include \"c.h\"\n", here, Map.of(), folders).orElseThrow())
+        .containsOnlyKeys(folder.resolve("c.h"), second.resolve("c.h"));
+    for (String nowhere : List.of("/", "\0")) {
+      assertThat(Headers.of("#include \"c.h\"\n", nowhere, Map.of(), folders).orElseThrow())
+          .as(nowhere)
+          .containsOnlyKeys(second.resolve("c.h"));
+    }
+  }
+
   /** One that is not is enough. */
   @Test
   void headersOfSeveralTexts_areKnown_ifAllAre() throws IOException {

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
@@ -27,6 +29,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** Copies of pool memory between devices, with access of the peers and without. */
@@ -79,7 +82,7 @@ class PoolPeerCopyTest {
       here.synchronize();
       assertThat(Bytes.of(between)).isEqualTo(sent);
       byte[] expected = new byte[BYTES];
-      java.util.Arrays.fill(expected, 0, 1000, (byte) 1);
+      Arrays.fill(expected, 0, 1000, (byte) 1);
       System.arraycopy(sent, 0, expected, 1000, BYTES - 1000);
       assertThat(Bytes.of(back)).isEqualTo(expected);
       back.fill((byte) 0);
@@ -119,6 +122,39 @@ class PoolPeerCopyTest {
       }
       there.synchronize();
       assertThat(Bytes.areAll(host, 1)).isTrue();
+    }
+    cuda.device(0).synchronize();
+  }
+
+  /** Neither several rows nor several copies are one call of a device that cannot reach them. */
+  @CudaTest(devices = 2, seeds = 5)
+  void rowsAndBatchesForADeviceWithoutAccess_areCopiedInBothDirections(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream there) {
+    CopyBox box = CopyBox.of(1000, 3).withSource(0, 2000).withTarget(0, 1000);
+    try (Buffer pooled = pool.allocate(6000);
+        PinnedBuffer host = pinnedOf(cuda.device(1))) {
+      cuda.device(0).synchronize();
+      for (boolean in : new boolean[] {true, false}) {
+        Buffer to = in ? pooled : host;
+        Buffer from = in ? host : pooled;
+        byte[] sent = Bytes.random(in ? 1 : 2, 6000);
+        Bytes.put(from.slice(0, 6000), sent);
+        to.copyFrom(from, box, there);
+        Buffer after = to.slice(3000, 3000);
+        CopyBatch.of(
+                List.of(after.slice(0, 1000), after.slice(1000, 1000)),
+                List.of(from.slice(0, 1000), from.slice(5000, 1000)))
+            .copy(there);
+        there.synchronize();
+        byte[] came = Bytes.of(to.slice(0, 5000));
+        int at = 0;
+        for (int row : new int[] {0, 2000, 4000, 0, 5000}) {
+          assertThat(Arrays.copyOfRange(came, at, at + 1000))
+              .as("%s, of %d", in ? "in" : "out", row)
+              .isEqualTo(Arrays.copyOfRange(sent, row, row + 1000));
+          at += 1000;
+        }
+      }
     }
     cuda.device(0).synchronize();
   }

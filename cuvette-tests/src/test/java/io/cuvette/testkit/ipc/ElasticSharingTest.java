@@ -64,6 +64,10 @@ class ElasticSharingTest extends TwoProcesses {
         assertThat(handles.pageBytes()).as("no more than is needed").isEqualTo(2 * MIB);
         theirs = imported(handles);
       }
+      try (PageHandles handles = pool.export(ours.slice(2 * MIB, 2 * MIB))) {
+        assertThat(handles.descriptor().offset()).isZero();
+        assertThat(handles.pageBytes()).as("it ends with a page").isEqualTo(2 * MIB);
+      }
       assertThat(theirs.isMapped()).isTrue();
       assertThat(bytes(theirs))
           .isEqualTo(Arrays.copyOfRange(all, (int) (3 * MIB - 7), (int) (4 * MIB - 7)));
