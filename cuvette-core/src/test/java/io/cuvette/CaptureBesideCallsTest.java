@@ -16,6 +16,7 @@ import io.cuvette.instrument.ForwardingTransfers;
 import io.cuvette.internal.base.Await;
 import java.lang.Thread.State;
 import java.util.Queue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -34,7 +35,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CaptureBesideCallsTest {
   private static final int THREADS = 4;
   private static final int CAPTURES = 300;
-  private static final int TRIES = 5;
 
   private final Queue<String> met = new ConcurrentLinkedQueue<>();
   private final Queue<Long> destroyed = new ConcurrentLinkedQueue<>();
@@ -260,34 +260,35 @@ class CaptureBesideCallsTest {
     return call.startsWith("stream") || call.startsWith("memset") || call.equals("eventRecord");
   }
 
-  /** For a moment, which a slow machine can miss, so it has a few tries. */
+  /** For a moment, which a slow machine can miss. */
   @ParameterizedTest
   @ValueSource(strings = {"begin", "end", "end of another stream's"})
-  void captureThatBeginsOrEnds_waitsForCallsUnderWay(String what) {
+  void captureThatBeginsOrEnds_waitsForCallsUnderWay(String what) throws Exception {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
         CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
         CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
         Buffer buffer = cuda.allocate(64, stream)) {
       stream.beginCapture(CaptureOptions.DEFAULTS); // the first waits for more
       stream.endCapture().close();
-      boolean isMet = true;
-      for (int i = 0; i < TRIES && isMet; i++) {
-        isMet =
-            switch (what) {
-              case "begin" -> meets(buffer, stream, () -> begin(stream));
-              case "end" -> {
-                begin(stream);
-                yield meets(buffer, stream, () -> end(stream));
-              }
-              default -> {
-                begin(stream);
-                other.waitFor(stream);
-                yield meets(buffer, other, () -> end(stream));
-              }
-            };
-        end(stream);
-      }
-      assertThat(isMet).as("beside each call").isFalse();
+      Callable<Boolean> waits =
+          () -> {
+            boolean isMet =
+                switch (what) {
+                  case "begin" -> meets(buffer, stream, () -> begin(stream));
+                  case "end" -> {
+                    begin(stream);
+                    yield meets(buffer, stream, () -> end(stream));
+                  }
+                  default -> {
+                    begin(stream);
+                    other.waitFor(stream);
+                    yield meets(buffer, other, () -> end(stream));
+                  }
+                };
+            end(stream);
+            return !isMet;
+          };
+      assertThat(Tries.oneSucceeds(waits)).as("not beside each call").isTrue();
     }
   }
 
@@ -319,7 +320,7 @@ class CaptureBesideCallsTest {
           isMet.set(changed.get() != before);
         };
     Thread filler = Thread.ofPlatform().start(() -> buffer.fill((byte) 1, in));
-    while (!entered.get()) {
+    while (!entered.get() && filler.isAlive()) {
       Thread.onSpinWait();
     }
     change.run();

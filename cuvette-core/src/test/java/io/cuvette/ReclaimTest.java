@@ -263,7 +263,7 @@ class ReclaimTest {
 
   /** Others take what is found, again and again: there is an end to that. */
   @Test
-  @Timeout(60)
+  @Timeout(600)
   void searchThatFindsForOthersAlone_endsAfter64Collections() {
     LeakTracker leaks = tracker();
     Queue<Forgotten> lifetimes = new ConcurrentLinkedQueue<>();

@@ -8,6 +8,7 @@ import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.pool.Shortage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -16,8 +17,29 @@ import org.junit.jupiter.api.Timeout;
 /** The steps out of a shortage, one after the other, and when upstream is asked again. */
 @Timeout(30)
 class ShortageStepsTest {
-  private final Refusals refusals = new Refusals();
+  /** For longer than that nothing is asked again. */
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+  private Refusals refusals = new Refusals();
   private final List<String> steps = new ArrayList<>();
+
+  /** Takes the steps again if the thread that took them had no processor for too long. */
+  private void inTime(Runnable test) {
+    boolean isOver = false;
+    for (int left = 5; !isOver; left--) {
+      long start = System.nanoTime();
+      try {
+        test.run();
+        isOver = true;
+      } catch (AssertionError | RuntimeException e) {
+        if (left == 0 || System.nanoTime() - start < PATIENCE_NANOS) {
+          throw e;
+        }
+        refusals = new Refusals();
+        steps.clear();
+      }
+    }
+  }
 
   /** Finds nothing and has nothing, but for what a test says. */
   private class Steps extends Shortage<String> {
@@ -83,6 +105,10 @@ class ShortageStepsTest {
 
   @Test
   void upstreamIsAskedAgain_afterAReleaseAndAfterPressureThatGaveSomething() {
+    inTime(this::askUpstreamAgain);
+  }
+
+  private void askUpstreamAgain() {
     Steps giving =
         new Steps() {
           @Override
@@ -106,6 +132,10 @@ class ShortageStepsTest {
   /** What it gave is waited for first: it may be in use by streams yet. */
   @Test
   void listenersAreAskedAgain_asLongAsTheyGive() {
+    inTime(this::askListenersAgain);
+  }
+
+  private void askListenersAgain() {
     Steps giving =
         new Steps() {
           private int asked;
@@ -171,6 +201,10 @@ class ShortageStepsTest {
   /** Other threads were faster, and there is more. */
   @Test
   void whatOthersTook_isWaitedForAgain_asLongAsThereIsMore() {
+    inTime(this::waitForOthersAgain);
+  }
+
+  private void waitForOthersAgain() {
     var others =
         new Steps() {
           private int waits;
