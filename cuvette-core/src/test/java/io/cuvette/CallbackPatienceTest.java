@@ -15,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -164,6 +165,9 @@ class CallbackPatienceTest {
     await(behindWell);
     well.synchronize();
     assertThat(ran).as("it was given up").hasValue(0);
+    AtomicBoolean holds = new AtomicBoolean();
+    await(well.addCallback(() -> holds.set(watched.engine().session().frees().areHolding())));
+    assertThat(holds).as("each that was given up has gone on once").isTrue();
     assertThatThrownBy(watched::close).isInstanceOf(CudaException.class);
     assertThat(ran).hasValue(0);
   }

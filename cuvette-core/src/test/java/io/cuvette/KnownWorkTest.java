@@ -175,6 +175,39 @@ class KnownWorkTest extends OrderingFixture {
     }
   }
 
+  /** Each question that is not answered yet takes an event, of which there are so many. */
+  @Test
+  void workThatIsAskedForVeryOften_takesSixteenEvents() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      for (int i = 1; i <= 20; i++) {
+        buffer.fill((byte) i, other);
+        long wanted = old.moment(0).queued();
+        int before = calls.records.get();
+        old.ask(wanted);
+        assertThat(calls.records.get() - before).as("question %d", i).isEqualTo(i <= 16 ? 1 : 0);
+      }
+    }
+  }
+
+  /** What was queued later may take as long as it likes. */
+  @Test
+  void whatIsKnownToBeDone_isNotWaitedFor() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      Moment done = old.moment(0);
+      buffer.fill((byte) 2, other);
+      long later = old.moment(0).queued();
+      old.ask(later);
+      StreamClock.done(done);
+      int waits = busy.waits();
+      old.await(done.queued());
+      assertThat(busy.waits()).isEqualTo(waits);
+      assertThat(old.isDone(later, later)).isFalse();
+    }
+  }
+
   /** What each of some streams knows of each other, as two numbers. */
   private static final class Model {
     private static final int STREAMS = 5;

@@ -17,6 +17,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.DeviceCache;
@@ -24,6 +25,8 @@ import io.cuvette.sim.Attended;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,6 +36,7 @@ import org.junit.jupiter.api.Timeout;
 class ElasticNumbersTest {
   private static final long MIB = 1L << 20;
   private static final long SMALL_BYTES = Spaces.SMALL_BYTES;
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(40);
 
   private final Cuda cuda =
       Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
@@ -274,6 +278,25 @@ class ElasticNumbersTest {
     assertThat(heap.end()).containsExactlyInAnyOrder(block(used.getFirst()), block(used.getLast()));
     assertThat(heap.isOver()).isTrue();
     assertThat(heap.take(own, own, MIB, MIB, asking, null)).isNull();
+  }
+
+  /** Nobody tells the library of it, so that it is asked for each time. */
+  @Test
+  void workThatOthersQueueInTheNullStream_isNotTakenForDone() {
+    CudaStream nullStream = cuda.device(0).nullStream();
+    Buffer used = pool.allocate(2 * MIB, nullStream);
+    pool.allocate(2 * MIB, nullStream).close();
+    assertThat(pool.freeAllBlocks()).as("nothing goes on").isEqualTo(2 * MIB);
+    CountDownLatch goOn = new CountDownLatch(1);
+    cuda.driver()
+        .streams()
+        .launchHostFunc(
+            0, nullStream.handle(), () -> Await.until(() -> goOn.getCount() == 0, PATIENCE_NANOS));
+    used.close();
+    assertThat(pool.freeAllBlocks()).isZero();
+    goOn.countDown();
+    nullStream.synchronize();
+    assertThat(pool.freeAllBlocks()).isEqualTo(2 * MIB);
   }
 
   /** Whether it was mapped for that or lay free. */

@@ -13,6 +13,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.driver.CudaDriver;
@@ -58,7 +59,9 @@ class OrderedShortageTest {
       Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream stream) {
     CudaDriver driver = cuda.driver();
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        MemoryPool cached = new MemoryPool(cuda);
         DeviceMemoryResource own = new DeviceMemoryResource(cuda.device(0))) {
+      cached.allocate(MIB, stream).close();
       all(pool, own)
           .forEach((name, resource) -> {
             long pools = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
@@ -77,6 +80,7 @@ class OrderedShortageTest {
                 assertThat(buffer.byteSize()).as(name).isEqualTo(MOST);
               }
             }
+            assertThat(cached.freeBytes()).as("what others keep is not needed").isEqualTo(MIB);
             cuda.device(0).synchronize();
             driver.pools().memPoolDestroy(pools);
             pool.freeAllBlocks();

@@ -172,6 +172,23 @@ class CrossStreamTest {
     }
   }
 
+  /** Also where no question is needed. */
+  @CudaTest
+  void aBlockOfMoreThanEightTimesTheRequest_staysThere_thoughItIsKnownToBeFree(
+      Cuda cuda, @NonBlocking CudaStream own, @NonBlocking CudaStream other) {
+    for (long extra : new long[] {UNIT, 0}) {
+      try (MemoryPool pool = new MemoryPool(cuda)) {
+        Buffer large = pool.allocate(8 * LARGE + extra, own);
+        large.fill((byte) 1, own);
+        large.close();
+        other.waitFor(own);
+        try (Buffer _ = pool.allocate(LARGE, other)) {
+          assertThat(pool.stats().crossStreamReuses()).isEqualTo(extra == 0 ? 1 : 0);
+        }
+      }
+    }
+  }
+
   /** Nobody wants the rest of it there. */
   @CudaTest
   void aChunkOfAClosedStream_movesEntire(Cuda cuda, MemoryPool pool, CudaStream other) {
@@ -206,6 +223,24 @@ class CrossStreamTest {
       pool.allocate(LARGE, one).close();
       try (Buffer _ = pool.allocate(LARGE)) {
         assertThat(pool.stats().growths()).isEqualTo(2);
+      }
+    }
+  }
+
+  @CudaTest
+  void sharingBetweenStreams_beginsWithTheSizeThatIsSet(
+      Cuda cuda, CudaStream one, CudaStream other) {
+    PoolOptions options = PoolOptions.DEFAULTS.withCrossStreamBytes(4 * UNIT);
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      for (long bytes : new long[] {UNIT, 3 * UNIT, 3 * UNIT + 1, 4 * UNIT, 5 * UNIT}) {
+        pool.allocate(bytes, one).close();
+        long before = pool.stats().crossStreamReuses();
+        try (Buffer _ = pool.allocate(bytes, other)) {
+          assertThat(pool.stats().crossStreamReuses() - before)
+              .as("%d bytes", bytes)
+              .isEqualTo(bytes > 3 * UNIT ? 1 : 0);
+        }
+        pool.freeAllBlocks();
       }
     }
   }
