@@ -24,8 +24,11 @@ import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.HostView;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.FreeingStreams;
+import io.cuvette.internal.paged.PageExport;
+import io.cuvette.internal.paged.PageFiles;
 import io.cuvette.internal.pool.Chunks;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
@@ -37,11 +40,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -381,11 +387,51 @@ class SmallRulesTest {
       assertThat(fast.flags()).containsOnlyKeys("-O" + level);
       assertThat(fast.withOptimization(0).flags()).containsOnlyKeys("-O0");
     }
+    for (int good : new int[] {1, 2, 254, 255}) {
+      assertThat(linked.withMaxRegisters(good).flags()).containsEntry("-maxrregcount", "" + good);
+    }
+    for (ThrowingCallable wrong :
+        List.<ThrowingCallable>of(
+            () -> linked.withOptimization(-1),
+            () -> linked.withOptimization(4),
+            () -> linked.withMaxRegisters(-1),
+            () -> linked.withMaxRegisters(0),
+            () -> linked.withMaxRegisters(256),
+            () -> GrowableOptions.ofMaxBytes(-1),
+            () -> GrowableOptions.ofMaxBytes(0),
+            () -> GrowableOptions.ofMaxBytes((1L << 47) + 1))) {
+      assertThatThrownBy(wrong).isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThat(GrowableOptions.ofMaxBytes(1).maxBytes()).isEqualTo(1);
+    assertThat(GrowableOptions.ofMaxBytes(1L << 47).maxBytes()).isEqualTo(1L << 47);
     assertThat(new MemoryLimit.Fraction(1).bytesOf(1000)).isEqualTo(1000);
     for (double wrong : new double[] {0, -0.1, 1.001, Double.NaN}) {
       assertThatThrownBy(() -> new MemoryLimit.Fraction(wrong))
           .isInstanceOf(IllegalArgumentException.class);
     }
+  }
+
+  @Test
+  void pages_areAsManyAsAMessageCanHave() {
+    FakeDescriptors calls = new FakeDescriptors();
+    UUID id = new UUID(1, 2);
+    try (PoolHandle page = new PoolHandle(calls, calls.memoryFile("page", 0), null)) {
+      for (int count : new int[] {1, PageHandles.MOST_PAGES}) {
+        assertThat(PageHandles.of(pages(page, count), count, id, id).pages()).isEqualTo(count);
+      }
+      int more = PageHandles.MOST_PAGES + 1;
+      assertThatThrownBy(() -> PageHandles.of(pages(page, more), more, id, id))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("PageHandles: 4097 pages (expected: at most 4096)");
+    }
+    assertThat(calls.open()).isEmpty();
+  }
+
+  /** The same page again and again, of a byte each. */
+  private static PageExport pages(PoolHandle page, int count) {
+    long[] sizes = new long[count];
+    Arrays.fill(sizes, 1);
+    return new PageExport(0, new PageFiles(Collections.nCopies(count, page), sizes));
   }
 
   /** What the library calls in between is part of it, and so is what Java does for it. */

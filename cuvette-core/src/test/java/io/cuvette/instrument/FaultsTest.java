@@ -138,9 +138,50 @@ class FaultsTest {
   void captureThatEndedBeforeItsError_leavesNoGraph() {
     Faults faults =
         Faults.of(tiny.driver, 1, FaultMode.AFTER_EFFECT, null).only("streamEndCapture");
-    assertThat(failure(() -> faults.driver().captures().streamEndCapture(0, 1)))
-        .hasMessageContaining("after it took effect");
+    CudaException thrown = failure(() -> faults.driver().captures().streamEndCapture(0, 1));
+    assertThat(thrown).hasMessageContaining("after it took effect");
+    assertThat(thrown.status()).isEqualTo(CudaStatus.STREAM_CAPTURE_INVALIDATED);
     assertThat(tiny.live()).isEmpty();
+  }
+
+  @Test
+  void stepsWithoutFaults_areNeitherCountedNorFailed_alsoInsideEachOther() {
+    Faults faults = Faults.from(tiny.driver, 1);
+    Runnable step =
+        () -> {
+          long _ = faults.driver().memory().memAlloc(0, 1);
+        };
+    faults.withoutFaults(() -> {
+      step.run();
+      faults.withoutFaults(step);
+      step.run();
+    });
+    assertThat(failure(() -> faults.withoutFaults(() -> faults.driver().memory().memFree(0, 1))))
+        .hasMessageNotContaining("injected");
+    assertThat(faults.calls()).isZero();
+    assertThat(faults.fired()).isFalse();
+    assertThat(tiny.live()).hasSize(3);
+
+    assertThat(failure(step::run)).hasMessageContaining("injected fault, call 1]");
+  }
+
+  /** The driver gives no addresses back at which something is mapped. */
+  @Test
+  void whatIsOwed_isUnmappedBeforeItsAddressesAreGivenBack_andStreamsEndBefore() {
+    Faults faults = Faults.from(tiny.driver, 1).only("memUnmap", "memAddressFree", "streamDestroy");
+    CudaDriver driver = faults.driver();
+    for (int i = 0; i < 16; i++) {
+      long addresses = driver.virtual().memAddressReserve(0x1000, 0, 0);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      assertThat(failure(() -> driver.virtual().memAddressFree(addresses, 0x1000))).isNotNull();
+      assertThat(failure(() -> driver.virtual().memUnmap(addresses, 0x1000))).isNotNull();
+      assertThat(failure(() -> driver.streams().streamDestroy(0, stream))).isNotNull();
+    }
+    List<String> freed = faults.freeRefused();
+    assertThat(freed).hasSize(48);
+    assertThat(freed.subList(0, 16)).allMatch(call -> call.startsWith("streamDestroy("));
+    assertThat(freed.subList(16, 32)).allMatch(call -> call.startsWith("memUnmap("));
+    assertThat(freed.subList(32, 48)).allMatch(call -> call.startsWith("memAddressFree("));
   }
 
   @Test

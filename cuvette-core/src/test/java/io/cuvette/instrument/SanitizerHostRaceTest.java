@@ -3,8 +3,10 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -13,6 +15,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -324,6 +328,50 @@ class SanitizerHostRaceTest {
       unseen.graphDestroy(graph);
     }
     assertThat(reports).isEmpty();
+  }
+
+  private void changeUnseen(Machine on, String way) {
+    CudaDriver unseen = on.driver.delegate();
+    Runnable fill = () -> on.pinned.fill((byte) 5);
+    switch (way) {
+      case "graph" -> {
+        long graph = unseen.graphs().graphCreate();
+        var node = new GraphNodeParams.Fill(on.pinned.address(), 5, 1, BYTES);
+        assertThat(unseen.graphs().graphAddNode(0, graph, new long[0], node)).isNotNull();
+        long executable = unseen.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+        on.driver.graphs().graphLaunch(0, executable, on.stream);
+      }
+      case "host function" -> on.driver.streams().launchHostFunc(0, on.stream, fill);
+      default -> {
+        long handle = on.driver.math().mathHandleCreate(MathLibrary.CUBLAS, 0);
+        on.driver.math().mathHandleSetStream(MathLibrary.CUBLAS, 0, handle, on.stream);
+        unseen.transfers().memsetD8Async(0, on.pinned.address(), (byte) 5, BYTES, on.stream);
+      }
+    }
+  }
+
+  /** It was not the host that changed what a copy reads behind work of which nothing is known. */
+  @ParameterizedTest
+  @ValueSource(strings = {"graph", "host function", "library"})
+  void workThatNobodySees_mayChangeWhatCopiesBehindItRead(String way) {
+    try (Machine on = new Machine(1)) {
+      CountDownLatch queued = new CountDownLatch(1);
+      on.driver.delegate().streams().launchHostFunc(0, on.stream, () -> await(queued));
+      changeUnseen(on, way);
+      on.send(on.pinned);
+      queued.countDown();
+      on.synchronize();
+      assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
+    }
+    assertThat(reports).isEmpty();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

@@ -7,6 +7,7 @@ import io.cuvette.driver.CudaException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** What other processes share, as the sanitizer sees it. */
@@ -150,6 +151,28 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertSilent();
   }
 
+  /** Others may have changed what work read that was queued before they got the memory. */
+  @Test
+  void memoryThatIsExported_whileWorkReadsIt_mayBeWrittenByOthersToo() {
+    for (boolean exported : new boolean[] {true, false}) {
+      long address = memory();
+      write(address, one);
+      driver.streams().streamSynchronize(0, one);
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment view = driver.memory().hostView(0, address, 1024, arena);
+        driver.transfers().memcpyAsync(0, memory(), address, 1024, one);
+        if (exported) {
+          driver.sharing().ipcGetMemHandle(0, address);
+        }
+        view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
+        driver.streams().streamSynchronize(0, one);
+      }
+      assertThat(reports)
+          .extracting(SanitizerReport::misuse)
+          .isEqualTo(exported ? List.of() : List.of(Misuse.HOST_RACE));
+    }
+  }
+
   @Test
   void destroyedImportedPool_isReported() {
     long pool = driver.sharing().memPoolImportFromShareableHandle(5);
@@ -278,6 +301,21 @@ class SanitizerIpcTest extends SanitizerTestBase {
     driver.events().eventRecord(0, event(), one);
     driver.streams().streamWaitEvent(0, other, theirs);
     read(address, other);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  /** What others were shown orders nothing by an event of this process. */
+  @Test
+  void workThatOthersWereShown_isARaceStill_behindAnotherEvent() {
+    long address = memory();
+    write(address, one);
+    driver.events().eventRecord(0, driver.events().eventCreate(0, INTERPROCESS), one);
+    long event = event();
+    driver.events().eventRecord(0, event, other);
+    long third = stream();
+    driver.streams().streamWaitEvent(0, third, event);
+    read(address, third);
 
     assertOnly(Misuse.RACE);
   }

@@ -324,6 +324,16 @@ class SanitizerOrderTest extends SanitizerTestBase {
   }
 
   @Test
+  void blockingStreams_areNotOrderedAmongThemselves_byTheDefaultStreamBeforeThem() {
+    write(memory(), 0);
+    long blocking = blockingStream();
+    write(block, blocking);
+    write(block, blockingStream());
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void freeWhileWorkMayRun_isReported_alsoOfReads() {
     write(block, second);
     driver.streams().streamSynchronize(0, second);

@@ -197,6 +197,10 @@ class LaunchRefusalsTest {
     void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
   }
 
+  interface NoArguments {
+    void run(CudaStream stream, LaunchConfig config);
+  }
+
   sealed interface Sealed {
     void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
   }
@@ -269,6 +273,7 @@ class LaunchRefusalsTest {
       refused(() -> scale.bind(Wide.class), "argument 1: double (expected: 4 bytes");
       refused(() -> scale.bind(Boxed.class), "java.lang.Float");
       refused(() -> scale.bind(WithDefault.class), "has default methods");
+      module.kernel("doNothing").bind(NoArguments.class).run(stream, SMALL);
       data.fill(0, stream);
       Fitting fitting = scale.bind(Fitting.class);
       fitting.scale(stream, SMALL, data, 2, 16);
@@ -448,6 +453,10 @@ class LaunchRefusalsTest {
     void scale();
   }
 
+  interface StreamAlone {
+    void scale(CudaStream stream);
+  }
+
   interface ConfigFirst {
     void scale(LaunchConfig config, CudaStream stream, Buffer data, float factor, int count);
   }
@@ -464,7 +473,8 @@ class LaunchRefusalsTest {
   void interfaces_beginWithStreamAndConfiguration_andHaveValuesBehind(Cuda cuda) {
     try (CudaModule module = TestKernels.launches(cuda)) {
       CudaKernel scale = module.kernel("scale");
-      for (Class<?> wrong : List.of(Nothing.class, ConfigFirst.class, NumberSecond.class)) {
+      for (Class<?> wrong :
+          List.of(Nothing.class, StreamAlone.class, ConfigFirst.class, NumberSecond.class)) {
         refused(() -> scale.bind(wrong), "CudaStream and LaunchConfig as its first two");
       }
       refused(() -> scale.bind(OfText.class), "java.lang.String (expected: a Buffer");

@@ -378,6 +378,10 @@ class SanitizedLaunchTest {
     driver.transfers().memcpyDtoHAsync(0, Arena.ofAuto().allocate(4 * BYTES), fresh, first);
     driver.streams().streamSynchronize(0, first);
     assertThat(reports).as("nor did it leave anything unwritten").isEmpty();
+    driver.transfers().memsetD8Async(0, fresh + 2 * BYTES, (byte) 2, BYTES, second);
+    driver.graphs().graphLaunch(0, executable, first);
+    synchronize();
+    assertThat(reports).as("nor behind what uses other bytes").isEmpty();
     driver.graphs().graphLaunch(0, executable, first);
     driver.transfers().memsetD8Async(0, fresh + 2 * BYTES - 1, (byte) 1, BYTES, second);
     synchronize();

@@ -36,6 +36,7 @@ class ElasticEdgesTest {
   @CudaTest
   void trimToBytesThatAreNoMultiple_releasesWholePieces(Cuda cuda) {
     try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      assertThat(pool).hasToString("ElasticMemoryPool[upstream=virtual memory]");
       pool.allocate(8 * MIB).close();
       cuda.device(0).synchronize();
       assertThat(pool.trim(8 * MIB - 1)).isEqualTo(2 * MIB);

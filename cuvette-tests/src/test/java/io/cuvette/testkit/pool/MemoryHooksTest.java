@@ -1,6 +1,7 @@
 package io.cuvette.testkit.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -12,6 +13,8 @@ import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -97,6 +100,32 @@ class MemoryHooksTest {
     StringBuilder report = new StringBuilder();
     hook.printReport(report);
     assertThat(report.toString()).isEqualTo("_root (1.00KB, 1.00KB)\n");
+  }
+
+  @Test
+  void lineProfileHook_goesOnAfterAReport_alsoAfterOneThatCannotBeWritten() {
+    LineProfileHook hook = new LineProfileHook(1);
+    Appendable full =
+        (Appendable)
+            Proxy.newProxyInstance(
+                Appendable.class.getClassLoader(),
+                new Class<?>[] {Appendable.class},
+                (_, _, _) -> {
+                  throw new IOException("full");
+                });
+    try (Registration _ = pool.addHook(hook)) {
+      for (Appendable out : List.of(new StringBuilder(), full)) {
+        Throwable thrown = catchThrowable(() -> hook.printReport(out));
+        assertThat(thrown == null).isEqualTo(out != full);
+        CompletableFuture.runAsync(
+                () -> pool.allocate(1000).close(), body -> Thread.ofPlatform().daemon().start(body))
+            .orTimeout(60, TimeUnit.SECONDS)
+            .join();
+      }
+    }
+    StringBuilder report = new StringBuilder();
+    hook.printReport(report);
+    assertThat(report.toString()).isEqualTo("_root (2.00KB, 1.00KB)\n");
   }
 
   @Test

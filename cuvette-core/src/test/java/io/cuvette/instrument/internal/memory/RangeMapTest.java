@@ -2,7 +2,9 @@ package io.cuvette.instrument.internal.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -86,6 +88,25 @@ class RangeMapTest {
     }
     map.tidy(value -> value == 0 ? null : value == 3 ? Integer.valueOf(2) : value, Integer::equals);
     assertSame(0, 0, 0, SIZE);
+  }
+
+  /** A part of no bytes is none. */
+  @Test
+  void parts_areVisitedUpToTheEnd_andNotAtIt() {
+    map.set(10, 5, 1);
+    map.set(15, 5, 2);
+    map.set(30, 1, 3);
+    assertThat(visited(0, 10)).isEmpty();
+    assertThat(visited(10, 5)).containsExactly("10+5: 1");
+    assertThat(visited(14, 2)).containsExactly("14+1: 1", "15+1: 2");
+    assertThat(visited(20, 10)).isEmpty();
+    assertThat(visited(19, 12)).containsExactly("19+1: 2", "30+1: 3");
+  }
+
+  private List<String> visited(long from, long bytes) {
+    List<String> parts = new ArrayList<>();
+    map.visit(from, bytes, (at, count, value) -> parts.add(at + "+" + count + ": " + value));
+    return parts;
   }
 
   @Test

@@ -35,6 +35,19 @@ class UnwrittenTest {
     }
   }
 
+  @Test
+  void memoryOf64MiB_isTheLargestThatIsMarked_ifItCanBeWritten() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate((64L << 20) + 1, Long.BYTES);
+      MemorySegment most = memory.asSlice(0, 64L << 20);
+      Unwritten.mark(memory);
+      Unwritten.mark(most.asReadOnly());
+      assertThat(Unwritten.isAllMarked(most.asSlice(0, BYTES))).isFalse();
+      Unwritten.mark(most);
+      assertThat(Unwritten.isAllMarked(most)).isTrue();
+    }
+  }
+
   /** So few that somebody may have written the same are as good as written. */
   @Test
   void fifteenBytes_areTheFewestThatAreUnwritten() {
