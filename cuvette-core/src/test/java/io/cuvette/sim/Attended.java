@@ -38,7 +38,7 @@ public final class Attended {
       field.setAccessible(true);
       return (UnattendedWork) field.get(scheduler);
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(e);
+      throw new LinkageError(e.getMessage(), e);
     }
   }
 }
