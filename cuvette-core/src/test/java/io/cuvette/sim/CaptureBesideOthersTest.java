@@ -117,6 +117,24 @@ class CaptureBesideOthersTest extends SimTestBase {
     assertThat(driver.liveGraphs()).isZero();
   }
 
+  /** The capture is spoiled, and is to be ended where it began. */
+  @Test
+  void destroyedStreamThatHadJoined_leavesTheCaptureToItsOrigin() {
+    long joined = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long event = driver.events().eventCreate(0, 2);
+    begin(one);
+    driver.events().eventRecord(0, event, one);
+    driver.streams().streamWaitEvent(0, joined, event);
+    driver.streams().streamDestroy(0, joined);
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
+    assertFails(INVALIDATED, "during", () -> fill(one));
+    assertFails(INVALIDATED, "during", () -> end(one));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isZero();
+    fill(one);
+    driver.streams().streamSynchronize(0, one);
+    assertThat(driver.liveGraphs()).isZero();
+  }
+
   @Test
   void everyCallOnTheLegacyStream_isRefusedWhileABlockingStreamIsCaptured() {
     long event = driver.events().eventCreate(0, 0);

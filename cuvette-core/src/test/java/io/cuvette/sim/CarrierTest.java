@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -47,6 +48,15 @@ class CarrierTest {
     for (int i = 0; i < STEPS && !over.get(); i++) {
       Thread.onSpinWait();
     }
+  }
+
+  /** A driver knows threads of the operating system alone, of which many virtual ones are. */
+  @Test
+  void virtualThread_isNoThreadOfItsOwn() throws Exception {
+    assertThat(OsThread.current()).isSameAs(Thread.currentThread()).isEqualTo(OsThread.current());
+    Object[] seen =
+        onVirtualThread(() -> new Object[] {OsThread.current(), Thread.currentThread()});
+    assertThat(seen[0]).isNotEqualTo(seen[1]).isNotEqualTo(Thread.currentThread());
   }
 
   @ParameterizedTest

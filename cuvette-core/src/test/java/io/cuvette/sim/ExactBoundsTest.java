@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.internal.base.Addresses;
 import java.lang.foreign.Arena;
@@ -168,6 +169,37 @@ class ExactBoundsTest extends SimTestBase {
     driver.events().eventRecord(0, event, stream);
     driver.streams().streamSynchronize(0, stream);
     assertThat(driver.events().eventQuery(0, event)).isTrue();
+  }
+
+  /** No size is so large that it becomes another one, and none that is refused takes anything. */
+  @Test
+  void poolThatIsAskedForMoreThanThereIs_hasNone() {
+    long pool = driver.pools().deviceGetDefaultMemPool(0);
+    long held = driver.ordered().memAllocAsync(0, 64, 0);
+    driver.streams().streamSynchronize(0, 0);
+    long reserved = driver.pools().memPoolGetAttribute(pool, 5);
+    long step = 32 * MIB;
+    for (long most : new long[] {Long.MAX_VALUE, Long.MAX_VALUE / step * step, 1L << 62}) {
+      for (long less : new long[] {0, 1, 511, 512, 513, 1024, step - 1, step, 2 * step}) {
+        long bytes = most - less;
+        assertFails(
+            CudaStatus.OUT_OF_MEMORY, "", () -> driver.ordered().memAllocAsync(0, bytes, 0));
+        driver.streams().streamSynchronize(0, 0);
+        assertThat(driver.pools().memPoolGetAttribute(pool, 5)).isEqualTo(reserved);
+        assertThat(driver.pools().memPoolGetAttribute(pool, 7)).isEqualTo(512);
+      }
+    }
+    driver.ordered().memFreeAsync(0, held, 0);
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.liveAllocations()).isZero();
+  }
+
+  /** Which takes calls about descriptors: a part of the library that need not be there. */
+  @Test
+  void poolsAndMemory_haveHandles_ifTheyCanBeShared() {
+    int handles = DescriptorCalls.find().isPresent() ? 1 : 0;
+    assertThat(driver.devices().deviceGetAttribute(119, 0)).isEqualTo(handles);
+    assertThat(driver.devices().deviceGetAttribute(103, 0)).isEqualTo(handles);
   }
 
   @Test

@@ -59,6 +59,25 @@ class FailedDeviceTest {
     driver.kernels().launchKernel(device, 0, kernel, ONE, none);
   }
 
+  /** What a free waits for may fail the device that is current, and not that of the memory. */
+  @Test
+  void freeOfMemoryOfAnotherDevice_saysThatTheCurrentOneHasFailed() {
+    Map<String, ToLongFunction<SimulatedDriver>> kinds = new LinkedHashMap<>();
+    kinds.put("managed", driver -> driver.memory().memAllocManaged(1, 64, 1).address());
+    kinds.put("pooled", driver -> driver.ordered().memAllocAsync(1, 64, 0));
+    kinds.forEach((name, kind) -> {
+      try (SimulatedDriver driver = open()) {
+        long memory = kind.applyAsLong(driver);
+        driver.devices().ctxSynchronize(1);
+        fail(driver, 0);
+        SimTestBase.assertFails(FAILED, "it fails", () -> driver.memory().memFree(0, memory));
+        SimTestBase.assertFails(
+            CudaStatus.INVALID_VALUE, "live memory", () -> driver.memory().memFree(1, memory));
+        assertThat(driver.liveAllocations()).as(name).isZero();
+      }
+    });
+  }
+
   /** The calls that ask what is known without the context of a device, or look at pools. */
   private static final List<String> NEED_NO_CONTEXT =
       List.of(

@@ -50,6 +50,32 @@ class GraphLaunchRulesTest {
     return driver.graphs().graphAddNode(device, graph, NONE, params).node();
   }
 
+  /** The number of the next thing that has one. */
+  private long number() {
+    long memory = driver.memory().memAlloc(0, 8);
+    long number = driver.memory().pointerGetAttribute(0, 7, memory);
+    driver.memory().memFree(0, memory);
+    return number;
+  }
+
+  /** Else each launch would leave something behind as long as the executable is there. */
+  @Test
+  void laterLaunches_useTheLanesOfTheFirst() {
+    long memory = driver.memory().memAlloc(0, 64);
+    long graph = driver.graphs().graphCreate();
+    for (int i = 0; i < 4; i++) {
+      add(0, graph, new GraphNodeParams.Fill(memory + i * 8, 1, 1, 8));
+    }
+    long executable = executable(graph);
+    driver.graphs().graphLaunch(0, executable, one);
+    for (int i = 0; i < 3; i++) {
+      long before = number();
+      driver.graphs().graphLaunch(0, executable, one);
+      assertThat(number() - before).isEqualTo(1);
+    }
+    driver.streams().streamSynchronize(0, one);
+  }
+
   private long executable(GraphNodeParams params) {
     long graph = driver.graphs().graphCreate();
     add(0, graph, params);

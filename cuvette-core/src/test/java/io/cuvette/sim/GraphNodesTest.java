@@ -13,7 +13,9 @@ import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.LongFunction;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Which nodes graphs take, how they are changed and how they are drawn. */
 class GraphNodesTest extends SimTestBase {
@@ -38,6 +40,32 @@ class GraphNodesTest extends SimTestBase {
   private AddedNode conditional(GraphConditionType type, int bodies) {
     long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 0, true);
     return added(graph, new GraphNodeParams.Conditional(condition, type, bodies));
+  }
+
+  /** A node that many ways lead to is looked at once. */
+  @Test
+  @Timeout(60)
+  void graphWithMoreWaysThanAnyoneCanGo_isUnderstood() {
+    AddedNode made = added(graph, new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    long[] layer = {made.node()};
+    for (int i = 0; i < 50; i++) {
+      long[] before = layer;
+      layer =
+          LongStream.range(0, 2)
+              .map(_ ->
+                  driver
+                      .graphs()
+                      .graphAddNode(0, graph, before, new GraphNodeParams.Empty())
+                      .node())
+              .toArray();
+    }
+    GraphNodeParams free = new GraphNodeParams.Free(made.address());
+    long last = driver.graphs().graphAddNode(0, graph, layer, free).node();
+    assertThat(driver.graphs().graphGetNodes(graph)).hasSize(102).contains(last);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    driver.graphs().graphLaunch(0, executable, 0);
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(driver.liveBytes(0)).isEqualTo(512);
   }
 
   @Test

@@ -94,6 +94,28 @@ class KernelCallsTest extends SimTestBase {
   }
 
   /** Each waits for the one before it, by looks that are no writes. */
+  /** Only managed memory comes to the device that uses it. */
+  @Test
+  void pageLockedMemory_staysWhereItIs() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 4 * MIB, 0);
+    MemorySegment own = Arena.ofAuto().allocate(4 * MIB, 8);
+    driver.memory().memHostRegister(0, own, 0);
+    for (MemorySegment host : List.of(pinned, own)) {
+      long free = driver.devices().memGetInfo(0).freeBytes();
+      long address = host.address();
+      launch(
+          thread -> {
+            thread.setInt(address, 5);
+            thread.setInt(address + 2 * MIB, 6);
+          },
+          1);
+      assertThat(host.get(JAVA_INT, 0)).isEqualTo(5);
+      assertThat(host.get(JAVA_INT, 2 * MIB)).isEqualTo(6);
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free);
+    }
+    driver.memory().memHostUnregister(0, own.address());
+  }
+
   @Test
   void threadsThatLookAtALong_seeWhatOthersWrite() {
     driver.transfers().memsetD8Async(0, memory, (byte) 0, 64, 0);

@@ -133,6 +133,25 @@ class KernelTurnsTest {
     }
   }
 
+  /** Whatever a function, or another one, makes of it. */
+  @Test
+  void launch_failsWithWhatHappenedFirst() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          try {
+            t.setInt(64, 1);
+          } catch (RuntimeException e) {
+            throw new IllegalStateException("a failure of its own", e);
+          }
+        });
+    for (int seed = 0; seed < SEEDS; seed++) {
+      for (LaunchShape shape : List.of(ONE, ALL_TOGETHER)) {
+        String text = "4 bytes at 0x40 are not in any memory";
+        assertFails(seed, kernel, shape, CudaStatus.ILLEGAL_ADDRESS, text);
+      }
+    }
+  }
+
   /** The first refusal is what the launch fails with, and what the function is told ever after. */
   @Test
   void function_isToldWhatItsLaunchFailsWith() {

@@ -138,6 +138,24 @@ class VirtualMemoryTest extends SimTestBase {
   }
 
   @Test
+  void deviceThatIsNoPeer_isNamed() {
+    try (SimulatedDriver apart =
+        SimulatedDriver.open(SimulatedOptions.parse("devices=3,memory=64MiB,peers=0-1"))) {
+      VirtualCalls calls = apart.virtual();
+      long far = calls.memAddressReserve(PAGE, 0, 0);
+      calls.memMap(far, PAGE, 0, calls.memCreate(PAGE, AllocationProperties.ofDevice(0, 0)));
+      calls.memSetAccess(far, PAGE, 1, new int[] {0, 1}, MemAccessFlags.READ_WRITE);
+      for (int access : new int[] {MemAccessFlags.READ, MemAccessFlags.READ_WRITE}) {
+        assertFails(
+            CudaStatus.INVALID_DEVICE,
+            "device 2 cannot reach memory of device 0",
+            () -> calls.memSetAccess(far, PAGE, 1, new int[] {2}, access));
+      }
+      calls.memSetAccess(far, PAGE, 1, new int[] {2}, MemAccessFlags.NONE);
+    }
+  }
+
+  @Test
   void deviceWithoutVirtualMemory_refusesAllOfIt() {
     try (SimulatedDriver without =
         SimulatedDriver.open(SimulatedOptions.parse("virtualMemory=false"))) {

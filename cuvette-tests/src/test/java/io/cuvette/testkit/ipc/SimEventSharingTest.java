@@ -6,9 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -188,6 +190,45 @@ class SimEventSharingTest extends SimSharingBase {
       exporter.events().eventRecord(0, later, idle);
       exporter.streams().streamSynchronize(0, idle);
       assertThat(exporter.events().eventElapsedTime(0, worked, later)).isNotNegative();
+    }
+  }
+
+  /** The newest record counts, and no older one is waited for, not even one of this driver. */
+  @Test
+  void questionAboutTheRecordOfAnother_waitsForNoneOfItsOwn() {
+    CountDownLatch go = new CountDownLatch(1);
+    importer.streams().launchHostFunc(0, in, () -> await(go));
+    importer.events().eventRecord(0, opened, in);
+    assertThat(importer.events().eventQuery(0, opened)).isFalse();
+    exporter.events().eventRecord(0, event, out);
+    awaitDone(importer, opened);
+    importer.events().eventSynchronize(0, opened);
+    assertThat(importer.streams().streamQuery(0, in)).as("is held").isFalse();
+    go.countDown();
+    importer.streams().streamSynchronize(0, in);
+  }
+
+  private static Set<Thread> recorders() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().equals("cuvette-sim-shared-records"))
+        .collect(Collectors.toSet());
+  }
+
+  /** Nobody ends the thread that sees to records after its driver, whatever is left to do. */
+  @Test
+  void closedDriver_leavesNoThreadForItsRecords() throws InterruptedException {
+    Set<Thread> others = recorders();
+    CountDownLatch go = new CountDownLatch(1);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, event, out);
+    Set<Thread> own = recorders();
+    own.removeAll(others);
+    assertThat(own).isNotEmpty();
+    exporter.close();
+    go.countDown();
+    for (Thread thread : own) {
+      thread.join(30_000);
+      assertThat(thread.isAlive()).isFalse();
     }
   }
 

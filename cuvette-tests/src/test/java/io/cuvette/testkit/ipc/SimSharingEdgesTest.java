@@ -205,4 +205,40 @@ class SimSharingEdgesTest extends SimSharingBase {
     long none = allocate(pool, 0);
     assertThat(exporter.sharing().memPoolExportPointer(none)).hasSameSizeAs(handle);
   }
+
+  /** Whoever passes its handle on: it is one allocation, and its end counts for all. */
+  @Test
+  void allocationThatAnImporterPassesOn_isTheSame_andGoneOnceItIsFreed() {
+    long pool = pool(DEVICE);
+    long second = imported(pool);
+    long[] ours = {allocate(pool, KIB), allocate(pool, KIB)};
+    byte[][] handles = new byte[2][];
+    byte[][] passedOn = new byte[2][];
+    for (int i = 0; i < 2; i++) {
+      fill(exporter, ours[i], 5 + i, KIB, out);
+      handles[i] = exporter.sharing().memPoolExportPointer(ours[i]);
+    }
+    for (int i = 1; i >= 0; i--) {
+      long theirs = importer.sharing().memPoolImportPointer(second, handles[i]);
+      passedOn[i] = importer.sharing().memPoolExportPointer(theirs);
+    }
+    try (SimulatedDriver third = open("devices=1")) {
+      int descriptor = importer.sharing().memPoolExportToShareableHandle(second);
+      long last = third.sharing().memPoolImportFromShareableHandle(descriptor);
+      DESCRIPTORS.close(descriptor);
+      for (int i = 0; i < 2; i++) {
+        for (byte[] handle : List.of(handles[i], passedOn[i])) {
+          long found = third.sharing().memPoolImportPointer(last, handle);
+          assertThat(read(third, found)).isEqualTo((byte) (5 + i));
+        }
+        exporter.memory().memFree(0, ours[i]);
+        for (byte[] handle : List.of(handles[i], passedOn[i])) {
+          assertFails(
+              CudaStatus.INVALID_VALUE,
+              "of an allocation that was freed",
+              () -> third.sharing().memPoolImportPointer(last, handle));
+        }
+      }
+    }
+  }
 }

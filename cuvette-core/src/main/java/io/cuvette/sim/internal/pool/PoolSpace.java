@@ -52,8 +52,7 @@ public final class PoolSpace {
    */
   public PoolSpace(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
     // The driver's sizes are unsigned: a negative one is larger than any memory.
-    boolean limited = 0 < maxBytes && maxBytes <= Long.MAX_VALUE - step;
-    this.limitBytes = limited ? up(maxBytes, step) : Long.MAX_VALUE;
+    this.limitBytes = 0 < maxBytes ? up(maxBytes, step) : Long.MAX_VALUE;
     this.step = step;
     this.available = available;
     this.reserve = reserve;

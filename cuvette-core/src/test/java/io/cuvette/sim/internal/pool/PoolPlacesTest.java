@@ -58,4 +58,37 @@ class PoolPlacesTest {
     assertThat(reserved).hasValue(64 * STEP);
     assertThat(space.find(space.gaps, 1)).isNull();
   }
+
+  @Test
+  void allocationThatNoAddressesAreFor_hasNoPlace_andTakesNothing() {
+    take(UNIT);
+    for (long bytes : new long[] {Long.MAX_VALUE / STEP * STEP, Long.MAX_VALUE}) {
+      assertThat(space.find(space.gaps, bytes)).isNull();
+      space.growInVain(space.gaps, bytes);
+      assertThat(reserved).hasValue(STEP);
+    }
+  }
+
+  /** Sizes are unsigned for a driver: a negative one is as good as none. */
+  @Test
+  void limit_isTheNextWholeStep_orNone() {
+    long most = Long.MAX_VALUE / STEP * STEP;
+    long[][] limits = {
+      {1, STEP},
+      {STEP - 1, STEP},
+      {STEP, STEP},
+      {STEP + 1, 2 * STEP},
+      {most - STEP, most - STEP},
+      {Long.MAX_VALUE - STEP, most},
+      {Long.MAX_VALUE - STEP + 1, Long.MAX_VALUE},
+      {Long.MAX_VALUE, Long.MAX_VALUE},
+      {0, Long.MAX_VALUE},
+      {-1, Long.MAX_VALUE},
+      {Long.MIN_VALUE, Long.MAX_VALUE}
+    };
+    for (long[] limit : limits) {
+      PoolSpace limited = new PoolSpace(STEP, limit[0], () -> 0, _ -> {});
+      assertThat(limited.limitBytes()).as("limit %d", limit[0]).isEqualTo(limit[1]);
+    }
+  }
 }
