@@ -93,7 +93,6 @@ class KernelCallsTest extends SimTestBase {
     assertThat(longAt(3)).isZero();
   }
 
-  /** Each waits for the one before it, by looks that are no writes. */
   /** Only managed memory comes to the device that uses it. */
   @Test
   void pageLockedMemory_staysWhereItIs() {
@@ -116,6 +115,7 @@ class KernelCallsTest extends SimTestBase {
     driver.memory().memHostUnregister(0, own.address());
   }
 
+  /** Each waits for the one before it, by looks that are no writes. */
   @Test
   void threadsThatLookAtALong_seeWhatOthersWrite() {
     driver.transfers().memsetD8Async(0, memory, (byte) 0, 64, 0);
