@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PeerJvm implements AutoCloseable {
   /** How long one answer may take; machines that build are slow to start a JVM. */
-  private static final long PATIENCE_SECONDS = 40;
+  private static final long PATIENCE_SECONDS = 120;
 
   private static final String END = "";
 

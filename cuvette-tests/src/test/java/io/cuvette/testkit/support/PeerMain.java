@@ -20,7 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
  */
 public final class PeerMain {
   private static final int EXIT_ORPHANED = 0;
-  private static final Duration CONNECTING = Duration.ofSeconds(40);
+  private static final Duration CONNECTING = Duration.ofSeconds(120);
 
   private final BlockingQueue<String> programs = new LinkedBlockingQueue<>();
   private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
