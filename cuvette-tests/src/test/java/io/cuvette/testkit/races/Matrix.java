@@ -23,7 +23,7 @@ final class Matrix {
   /** Whether each cell is told of when it ends: on a GPU some take long. */
   private static final boolean PRINTS = Boolean.getBoolean("cuvette.races.print");
 
-  private static final long PATIENCE_MINUTES = 8;
+  private static final long PATIENCE_MINUTES = 25;
 
   final List<Cell> cells;
   private final String device;

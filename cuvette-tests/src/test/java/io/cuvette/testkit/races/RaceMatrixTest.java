@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
  * Every public operation beside everything that can end what it uses: it completes, or one
  * IllegalStateException says that something is closed, and nothing is left.
  */
-@Timeout(value = 10, unit = TimeUnit.MINUTES)
+@Timeout(value = 30, unit = TimeUnit.MINUTES)
 class RaceMatrixTest {
   /** Some 10,000 in all; what is rare takes a thousand a cell. */
   private static final int ROUNDS = Integer.getInteger("cuvette.races.rounds", 5);
