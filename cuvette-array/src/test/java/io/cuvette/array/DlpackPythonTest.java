@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.Cuda;
+import io.cuvette.ForeignLoan;
 import io.cuvette.testkit.CudaTest;
 import java.io.IOException;
 import java.io.InputStream;
@@ -286,6 +287,9 @@ class DlpackPythonTest {
         }
       }
     }
+    ForeignLoan last = ForeignLoan.of(() -> {});
+    last.giveBack();
+    await(last::isOver); // and so is what was given back before
     await(() -> cuda.defaultMemoryPool().stats(cuda.device(0)).usedBytes() == used);
     python.call("gc.collect()");
     Left after = Left.now(python);
