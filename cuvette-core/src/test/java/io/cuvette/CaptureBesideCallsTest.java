@@ -260,6 +260,31 @@ class CaptureBesideCallsTest {
     return call.startsWith("stream") || call.startsWith("memset") || call.equals("eventRecord");
   }
 
+  /** What had begun before knew of no captures. */
+  @Test
+  void streamThatOthersCanCaptureFromNowOn_isSoAfterTheCallsUnderWay() throws Exception {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new))) {
+      assertThat(Tries.oneSucceeds(() -> isExposedAfterAFill(cuda.device(0)))).isTrue();
+    }
+  }
+
+  private boolean isExposedAfterAFill(CudaDevice device) {
+    try (CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = device.cuda().allocate(64, stream)) {
+      Thread exposing = Thread.ofPlatform().unstarted(stream::handle);
+      AtomicBoolean waits = new AtomicBoolean();
+      duringFill =
+          () -> {
+            exposing.start();
+            Await.until(() -> !exposing.isAlive() || exposing.getState() == State.TIMED_WAITING);
+            waits.set(exposing.isAlive());
+          };
+      buffer.fill((byte) 1, stream);
+      Await.until(() -> !exposing.isAlive());
+      return waits.get();
+    }
+  }
+
   /** For a moment, which a slow machine can miss. */
   @ParameterizedTest
   @ValueSource(strings = {"begin", "end", "end of another stream's"})

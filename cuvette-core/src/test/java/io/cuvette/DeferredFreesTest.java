@@ -217,6 +217,22 @@ class DeferredFreesTest {
     return isFirst.get();
   }
 
+  /** Who ends the Cuda frees what is left, and nobody else does that again. */
+  @Test
+  void freesThatAreForgotten_areNotMade() throws Exception {
+    frees.beginHold();
+    cuda.device(0)
+        .createStream()
+        .addCallback(() -> assertThat(frees.putOff(true, released::incrementAndGet)).isTrue())
+        .get(PATIENCE_NANOS, TimeUnit.NANOSECONDS);
+    assertThat(Await.until(frees::isAnyLeft, PATIENCE_NANOS)).isTrue();
+    frees.clear();
+    assertThat(frees.isAnyLeft()).isFalse();
+    frees.endHold();
+    assertThat(frees.freeLeft()).isFalse();
+    assertThat(released).hasValue(0);
+  }
+
   @Test
   void freeThatIsPutOffInACallback_isMadeOnceNoOtherHoldsAStream() throws Exception {
     frees.beginHold();

@@ -70,6 +70,41 @@ class DriverPoolTest {
     return MadePool.createKeeping(pools, PROPERTIES);
   }
 
+  /** Its own stream is gone, so that nothing frees it in order. */
+  @Test
+  void memoryThatWaitsForAStream_isFreed_onceWhoIsShortHasWaitedForThat() {
+    CudaDevice device = cuda.device(0);
+    CudaStream gone = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream user = device.createStream(StreamOptions.NON_BLOCKING);
+    var resource = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+    Buffer buffer = resource.allocate(1 << 20, gone);
+    gone.synchronize();
+    buffer.recordUse(user);
+    busy.begin(user);
+    gone.close();
+    buffer.close();
+    assertThat(resource.pool().memory().liveBytes()).isEqualTo(1 << 20);
+    busy.finish(user);
+    assertThat(resource.pool().memory().liveBytes()).isEqualTo(1 << 20);
+    cuda.engine().awaitFrees(device.core());
+    assertThat(resource.pool().memory().liveBytes()).isZero();
+    resource.close();
+  }
+
+  @Test
+  void memoryThatCannotBeFreedWithTheCuda_isToldToWhoClosesIt() {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    List<Buffer> open = List.of(resource.allocate(1 << 20), resource.allocate(1 << 20));
+    atFree =
+        () -> {
+          throw new CudaException(CudaStatus.UNKNOWN, "cuMemFreeAsync", "on purpose");
+        };
+    assertThatThrownBy(cuda::close)
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("on purpose");
+    assertThat(open).allMatch(Buffer::isClosed);
+  }
+
   @Test
   void poolKeepsNothingIdle_whileAnAllocationIsShort_orOnceItIsClosed() {
     DriverPool pool = made();

@@ -373,9 +373,10 @@ class DriverStreamTest {
   /** Idle memory of the driver's pools goes back in order of its stream, which must be there. */
   @Test
   void idleMemory_isGivenBackBeforeItsStreamEnds() {
-    new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS)
-        .allocate(1 << 20, stream)
-        .close();
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+    resource.allocate(1 << 20, stream).close();
+    resource.allocate(1 << 20, device.createStream()).close(); // that of others stays
     assertThat(count("memFreeAsync")).isZero();
     stream.close();
     List<String> order =

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.SpinLock;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.LiveBlocks;
@@ -80,7 +81,9 @@ class LiveBlocksTest {
     for (int i = 0; i < live.segments(); i++) {
       assertThat(live.hasForgotten(i)).isFalse();
     }
+    assertThat(live.hasForgotten(new SpinLock())).isFalse();
     blocks.get(9).clear(); // as the collector does
+    assertThat(live.hasForgotten(new SpinLock())).isTrue();
     assertThat(live.hasForgotten(0)).isFalse();
     assertThat(live.hasForgotten(1)).isTrue();
     assertThat(live.hasForgotten(2)).isFalse();

@@ -102,6 +102,26 @@ class TransferRulesTest {
     }
   }
 
+  /** And takes no memory, but where devices are not let in. */
+  @Test
+  void fill_isOneCallOfTheDriver_whateverTheMemoryIs() {
+    for (Buffer filled :
+        List.of(
+            buffer,
+            buffer.slice(1, BYTES - 1),
+            cuda.allocatePinned(BYTES),
+            cuda.directPinned().allocate(BYTES),
+            MemoryResource.managed().allocate(BYTES, stream))) {
+      for (long bytes : new long[] {1, filled.byteSize()}) {
+        calls.clear();
+        filled.slice(0, bytes).fill((byte) 1, stream);
+        assertThat(count("memset")).as("of %s", filled).isOne();
+        assertThat(count("memcpy") + count("memAlloc")).as("of %s", filled).isZero();
+      }
+    }
+    stream.synchronize();
+  }
+
   /** Else it would be in the graph, and the wait for it would be refused after that. */
   @Test
   void waitingCallsInAStreamThatCaptures_addNothingToTheGraph() {

@@ -1,0 +1,58 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.instrument.TracingDriver;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.PeerHandles;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+
+/** What is made to look at handles of this process's own. */
+class LookedAtHandlesTest {
+  private static final List<List<String>> PAIRS =
+      List.of(
+          List.of("memPoolCreate", "memPoolDestroy"),
+          List.of("memAllocFromPoolAsync", "memFreeAsync"),
+          List.of("memAlloc", "memFree"),
+          List.of("streamCreateWithPriority", "streamDestroy"),
+          List.of("eventCreate", "eventDestroy"));
+
+  @Test
+  void whatIsMadeToLookAt_isMadeOnce_andIsGoneAfterThat() {
+    List<String> calls = new CopyOnWriteArrayList<>();
+    try (Cuda cuda =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDecorator(sim ->
+                    TracingDriver.of(
+                        new PeerHandlesTest.Exporting(sim), call -> calls.add(call.call()))))) {
+      Device device = cuda.device(0).core();
+      PeerHandles handles = new PeerHandles(_ -> calls.add("closed()"));
+      byte[] handle = PeerHandlesTest.pointer(1 << 20, 4096);
+      for (int round = 0; round < 3; round++) {
+        calls.clear();
+        PeerHandles.Range range = handles.range(device, handle);
+        assertThat(range).isNotNull();
+        assertThat(range.offset()).isEqualTo(1 << 20);
+        assertThat(range.bytes()).isEqualTo(4096);
+        byte[] plain = new byte[IpcCalls.HANDLE_BYTES];
+        plain[17] = 1;
+        assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+        assertThat(handles.checkedEvent(device, plain)).isSameAs(plain);
+        for (List<String> pair : PAIRS) {
+          long made = count(calls, pair.getFirst());
+          assertThat(made > 0).as(pair.getFirst()).isEqualTo(round == 0);
+          assertThat(count(calls, pair.getLast())).as(pair.getLast()).isEqualTo(made);
+        }
+        assertThat(count(calls, "closed")).isEqualTo(round == 0 ? 1 : 0);
+      }
+    }
+  }
+
+  private static long count(List<String> calls, String name) {
+    return calls.stream().filter(call -> call.startsWith(name + "(")).count();
+  }
+}
