@@ -93,12 +93,14 @@ class ExclusiveManagedTest {
   @ParameterizedTest
   @ValueSource(strings = {"eager", "lazy", "mixed"})
   void hostThatWritesBeforeItWaited_breaksTheDevice(String pace) {
-    try (SimulatedDriver driver = open(",pace=" + pace)) {
-      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
-      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, 10, 0);
-      managed.set(ValueLayout.JAVA_BYTE, SIZE - 1, (byte) 1);
-      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.streams().streamSynchronize(0, 0));
-      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.memory().memAlloc(0, 1));
+    for (int at : new int[] {0, 1, SIZE / 2, SIZE - 2, SIZE - 1}) {
+      try (SimulatedDriver driver = open(",pace=" + pace)) {
+        MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+        driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, 10, 0);
+        managed.set(ValueLayout.JAVA_BYTE, at, (byte) 1);
+        assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.streams().streamSynchronize(0, 0));
+        assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.memory().memAlloc(0, 1));
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BoxCopy;
@@ -13,6 +14,7 @@ import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MatrixProduct;
 import io.cuvette.driver.MatrixType;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -23,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.BiConsumer;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -76,6 +79,50 @@ class FailedDeviceTest {
         assertThat(driver.liveAllocations()).as(name).isZero();
       }
     });
+  }
+
+  /** Who waits for work is told of it, whatever the wait, if the work fails meanwhile. */
+  @Test
+  void everyWait_saysThatTheDeviceHasFailedMeanwhile() {
+    Map<String, BiConsumer<SimulatedDriver, Long>> waits = new LinkedHashMap<>();
+    waits.put("stream", (driver, _) -> driver.streams().streamSynchronize(0, 0));
+    waits.put("event", (driver, event) -> driver.events().eventSynchronize(0, event));
+    waits.put("event, elsewhere", (driver, event) -> driver.events().eventSynchronize(1, event));
+    waits.put("device", (driver, _) -> driver.devices().ctxSynchronize(0));
+    for (int device = 0; device < 2; device++) {
+      for (String kind : List.of("plain", "pinned", "managed", "registered")) {
+        int current = device;
+        waits.put("free of " + kind + " " + device, (driver, _) -> free(driver, current, kind));
+      }
+    }
+    waits.forEach((name, wait) -> {
+      try (SimulatedDriver driver = open()) {
+        long event = driver.events().eventCreate(0, 0);
+        driver.devices().ctxSynchronize(0);
+        fail(driver, 0);
+        driver.events().eventRecord(0, event, 0);
+        assertThatThrownBy(() -> wait.accept(driver, event))
+            .as(name)
+            .isInstanceOfSatisfying(
+                CudaException.class, e -> assertThat(e.status()).isEqualTo(FAILED))
+            .hasMessageContaining("it fails");
+      }
+    });
+  }
+
+  /** Frees memory of the device that fails, with another one current perhaps. */
+  private static void free(SimulatedDriver driver, int current, String kind) {
+    MemoryCalls memory = driver.memory();
+    switch (kind) {
+      case "plain" -> memory.memFree(current, memory.memAlloc(0, 64));
+      case "pinned" -> memory.memFreeHost(current, memory.memHostAlloc(0, 64, 0).address());
+      case "managed" -> memory.memFree(current, memory.memAllocManaged(0, 64, 1).address());
+      default -> {
+        MemorySegment own = Arena.ofAuto().allocate(64, 8);
+        memory.memHostRegister(0, own, 0);
+        memory.memHostUnregister(current, own.address());
+      }
+    }
   }
 
   /** The calls that ask what is known without the context of a device, or look at pools. */

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -159,6 +160,33 @@ class SimSharedFilesTest extends SimSharingBase {
     assertThat(mappedBytes(inode)).isEqualTo(alone);
     exporter.memory().memFree(0, ours);
     assertThat(mappedBytes(inode)).isZero();
+  }
+
+  /** Whatever a program leaves to them, the machine has its memory again. */
+  @Test
+  void closedDrivers_leaveNothingMapped() throws IOException {
+    long plain = exporter.memory().memAlloc(0, MIB);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, plain);
+    long pool = pool(DEVICE);
+    long pooled = allocate(pool, MIB);
+    int ofPool = exporter.sharing().memPoolExportToShareableHandle(pool);
+    List<Object> inodes = List.of(inode(descriptor(handle)), inode(ofPool));
+    DESCRIPTORS.close(ofPool);
+    byte[] pointer = exporter.sharing().memPoolExportPointer(pooled);
+    fill(exporter, plain, 1, KIB, out);
+    fill(exporter, pooled, 2, KIB, out);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    assertThat(read(importer, theirs)).isEqualTo((byte) 1);
+    long found = importer.sharing().memPoolImportPointer(imported(pool), pointer);
+    assertThat(read(importer, found)).isEqualTo((byte) 2);
+    for (Object inode : inodes) {
+      assertThat(mappedBytes(inode)).isGreaterThanOrEqualTo(2 * MIB);
+    }
+    importer.close();
+    exporter.close();
+    for (Object inode : inodes) {
+      assertThat(mappedBytes(inode)).isZero();
+    }
   }
 
   @ParameterizedTest
