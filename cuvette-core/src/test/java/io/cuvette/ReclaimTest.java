@@ -94,6 +94,7 @@ class ReclaimTest {
 
   @Test
   void whereNothingIsKnownToCome_nobodyPauses() {
+    Collector.PROCESS.helped(); // no rest
     AtomicInteger looks = new AtomicInteger();
     Object found = new Reclaim(tracker()).search(() -> false, () -> look(looks));
     assertThat(found).isNull();
