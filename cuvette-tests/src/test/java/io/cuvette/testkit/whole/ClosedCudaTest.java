@@ -27,7 +27,9 @@ import io.cuvette.KernelArguments;
 import io.cuvette.LaunchConfig;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
@@ -172,10 +174,24 @@ class ClosedCudaTest {
   void pools_areRefused() {
     MemoryPool pool = new MemoryPool(cuda);
     AsyncMemoryPool async = new AsyncMemoryPool(cuda);
-    calls.put("pool", () -> pool.allocate(64, stream));
-    calls.put("pool, no bytes", () -> pool.allocate(0, stream));
-    calls.put("async", () -> async.allocate(64, stream));
-    calls.put("pinned", () -> cuda.defaultPinnedMemoryPool().allocate(64));
+    PinnedMemoryPool pinned = cuda.defaultPinnedMemoryPool();
+    List<MemoryResource> others =
+        List.of(
+            pool,
+            async,
+            new ElasticMemoryPool(cuda),
+            new DeviceMemoryResource(device),
+            MemoryResource.direct(),
+            MemoryResource.managed());
+    for (long bytes : new long[] {64, 0}) {
+      for (MemoryResource each : others) {
+        each.allocate(bytes, stream).close(); // what is cached is refused as well
+        calls.put("%d bytes of %s".formatted(bytes, each), () -> each.allocate(bytes, stream));
+      }
+      pinned.allocate(bytes).close();
+      calls.put("pinned: " + bytes, () -> pinned.allocate(bytes));
+      calls.put("directPinned: " + bytes, () -> cuda.directPinned().allocate(bytes));
+    }
     calls.put("graph memory", device::createGraphMemory);
     calls.put("graph memory with room", () -> device.createGraphMemory(64));
     calls.put("growable", () -> device.growable(1 << 20));
