@@ -218,6 +218,16 @@ class FrontCacheTest {
   }
 
   @Test
+  void all_areTheSmallAndTheLarge() {
+    CachedBlock small = take(stripe, 4096);
+    CachedBlock large = take(stripe, MIB);
+    give(small);
+    give(large);
+    assertThat(front.releaseAll()).isTrue();
+    assertThat(arena.usedBytes()).isZero();
+  }
+
+  @Test
   void wantedBlock_isTheClosestOverAllStripes_orNone() {
     FrontCache.Stripe other = otherStripe();
     CachedBlock far = take(stripe, 4 * MIB);

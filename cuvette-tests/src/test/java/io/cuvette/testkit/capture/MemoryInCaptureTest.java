@@ -2,6 +2,7 @@ package io.cuvette.testkit.capture;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
@@ -165,6 +166,24 @@ class MemoryInCaptureTest {
     graph.close();
     Graph.awaitGone(pool, stream);
     assertThat(pool.freeAllBlocks()).isEqualTo(2 * BYTES);
+  }
+
+  /** The same of a pool of the driver, which gives memory beside the graph. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfTheDriversPool_thatOnlyItsAddressIsUsedOf_isTheGraphsAsLongAsThatIs(
+      AsyncMemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer[] block = new Buffer[1];
+    CudaGraph graph = stream.capture(() -> block[0] = pool.allocate(BYTES, stream));
+    block[0].close();
+    stream.synchronize();
+    assertThat(pool.liveBytes()).isEqualTo(BYTES);
+    try (Buffer outside = pool.allocate(BYTES, stream)) {
+      assertThat(outside.address()).isNotEqualTo(block[0].address());
+    }
+    graph.close();
+    stream.synchronize();
+    long _ = pool.freeAllBlocks();
+    assertThat(pool.liveBytes()).isZero();
   }
 
   /** The chain of steps would be garbage if a step's memory were another's at the wrong time. */
