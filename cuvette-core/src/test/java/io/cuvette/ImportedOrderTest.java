@@ -355,7 +355,8 @@ class ImportedOrderTest extends OverFakeSharing {
           call -> {
             if (call.equals("free")) {
               isBeingFreed.countDown();
-              Await.until(() -> importing.getState() == Thread.State.WAITING || isOver(importing));
+              Await.until(
+                  () -> importing.getState() == Thread.State.WAITING || !importing.isAlive());
             }
             return call;
           };
@@ -383,10 +384,6 @@ class ImportedOrderTest extends OverFakeSharing {
     home.close();
     buffer.close();
     return gate;
-  }
-
-  private static boolean isOver(Thread thread) {
-    return thread.getState() == Thread.State.TERMINATED;
   }
 
   @Test
@@ -421,6 +418,28 @@ class ImportedOrderTest extends OverFakeSharing {
       device.synchronize();
       imported(resource, one).close();
       assertThat(behind(resource)).hasSizeLessThan(2);
+    }
+  }
+
+  /** With the 32nd. */
+  @Test
+  void streamsOfUsers_areLookedAtAgain_whenTheyAreMany() {
+    try (DeviceMemoryResource resource = mapped();
+        DeviceBuffer _ = imported(resource, two)) {
+      CountDownLatch gate = gate(three);
+      for (int i = 1; i < 32; i++) {
+        CudaStream stream = device.createStream();
+        stream.waitFor(three);
+        imported(resource, stream).close();
+        stream.close();
+      }
+      gate.countDown();
+      device.synchronize();
+      assertThat(behind(resource)).hasSize(31);
+      CountDownLatch gateOfOne = gate(one);
+      imported(resource, one).close();
+      assertThat(behind(resource)).containsExactly(one.state);
+      gateOfOne.countDown();
     }
   }
 
