@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What the library asks about a stream, and what is left of one that is closed. */
-@Timeout(30)
+@Timeout(60)
 class DriverStreamTest {
   private final List<String> calls = new CopyOnWriteArrayList<>();
   private @Nullable BusyDriver made;

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Threads have met in a pool of page-locked memory: what each has cached is there for all. */
-@Timeout(60)
+@Timeout(600)
 class PinnedStripesTest {
   private static final int BYTES = 8 << 10;
   private static final int BLOCKS = 16;

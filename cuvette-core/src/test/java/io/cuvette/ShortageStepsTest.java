@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The steps out of a shortage, one after the other, and when upstream is asked again. */
-@Timeout(30)
+@Timeout(60)
 class ShortageStepsTest {
   /** For longer than that nothing is asked again. */
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);

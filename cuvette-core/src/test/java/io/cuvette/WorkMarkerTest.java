@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What a marker knows of the work of its stream, and what it leaves behind. */
-@Timeout(30)
+@Timeout(60)
 class WorkMarkerTest {
   private @Nullable BusyDriver made;
   private @Nullable Scripted script;

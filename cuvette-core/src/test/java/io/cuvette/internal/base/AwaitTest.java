@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Waiting for what nobody announces. */
-@Timeout(30)
+@Timeout(60)
 class AwaitTest {
   private final AtomicInteger looks = new AtomicInteger();
 
