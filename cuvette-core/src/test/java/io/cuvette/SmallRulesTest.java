@@ -300,7 +300,6 @@ class SmallRulesTest {
     assertThat(ByteSize.format(Long.MAX_VALUE)).isEqualTo("8.00 EiB");
   }
 
-  /** The one that ends first began last. */
   /** Else what stands behind would be taken for the checksum, or be cut off. */
   @Test
   void valueOfAnotherSizeThanItsContent_isNotSealed() {
@@ -316,6 +315,7 @@ class SmallRulesTest {
     }
   }
 
+  /** The one that ends first began last. */
   @Test
   void waitForADevice_coversWhatBeganBefore() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
