@@ -7,7 +7,9 @@ import io.cuvette.internal.session.DeferredFrees;
 import io.cuvette.internal.session.HoldsAndFrees;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -66,6 +68,26 @@ class DeferredFreesTest {
     frees.endHold();
     assertThat(frees.areHolding()).isFalse();
     assertThat(released).hasValue(0);
+  }
+
+  /** What only tells that the stream has come so far keeps nothing from being freed. */
+  @Test
+  void futureOfAStream_holdsNothing_andACallbackDoes() {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CountDownLatch goOn = new CountDownLatch(1);
+    cuda.driver()
+        .streams()
+        .launchHostFunc(
+            0, stream.handle(), () -> Await.until(() -> goOn.getCount() == 0, PATIENCE_NANOS));
+    CompletableFuture<Void> complete = stream.onComplete();
+    assertThat(frees.areHolding()).isFalse();
+    CompletableFuture<Void> called = stream.addCallback(() -> {});
+    assertThat(frees.areHolding()).isTrue();
+    goOn.countDown();
+    complete.join();
+    called.join();
+    stream.synchronize();
+    assertThat(frees.areHolding()).isFalse();
   }
 
   /** It frees memory for that, which there must be. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemPoolAttribute;
@@ -21,6 +22,7 @@ import io.cuvette.internal.driverpool.BorrowedPool;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.MadePool;
+import io.cuvette.internal.session.Device;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -165,6 +167,23 @@ class DriverPoolTest {
     pools.poll();
     assertThat(destroyed).hasValue(2);
     open.close();
+  }
+
+  /** A driver gives the next pool of the same handle what this one had. */
+  @Test
+  void accessOfADevice_isTakenBeforeThePoolEnds_unlessItsMemoryIsThere() {
+    Device device = CudaDevice.coreOf(cuda.device(0));
+    for (int location : new int[] {MemLocationType.HOST, MemLocationType.DEVICE}) {
+      PoolProperties properties =
+          new PoolProperties(MemAllocationType.PINNED, 0, location, device.id(), 0);
+      DriverPool pool = MadePool.createKeeping(pools, properties);
+      pool.setAccess(List.of(device), MemAccessFlags.READ_WRITE);
+      calls.clear();
+      pool.close();
+      assertThat(calls.contains("memPoolSetAccess"))
+          .as("memory at %d", location)
+          .isEqualTo(location == MemLocationType.HOST);
+    }
   }
 
   /** Only of what was imported a driver reports nothing but that. */
@@ -369,6 +388,12 @@ class DriverPoolTest {
             atQuestion = () -> {};
             now.run();
             return super.memPoolGetAttribute(pool, attribute);
+          }
+
+          @Override
+          public void memPoolSetAccess(long pool, int type, int[] locations, int... access) {
+            calls.add("memPoolSetAccess");
+            super.memPoolSetAccess(pool, type, locations, access);
           }
 
           @Override

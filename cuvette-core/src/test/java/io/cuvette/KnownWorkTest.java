@@ -208,6 +208,66 @@ class KnownWorkTest extends OrderingFixture {
     }
   }
 
+  @Test
+  void workOfAClosedStream_isDoneAfterAWait() {
+    CudaStream brief = stream();
+    StreamClock clock = brief.state.clock;
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(brief);
+      buffer.fill((byte) 1, brief);
+      long number = clock.now();
+      brief.close();
+      clock.ask(number);
+      assertThat(clock.isDone(number, number)).isFalse();
+      clock.await(number);
+      assertThat(clock.isDone(number, number)).isTrue();
+    }
+  }
+
+  /** The work before it is done once it is, and not when somebody asks. */
+  @Test
+  void eventThatIsAsked_saysWhatIsDone() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      try (CudaEvent event = other.record()) {
+        assertThat(event.isDone()).isFalse();
+        assertThat(old.isDone(number, number)).isFalse();
+        busy.finish(other);
+        assertThat(old.isDone(number, number)).as("nobody has asked").isFalse();
+        assertThat(event.isDone()).isTrue();
+        assertThat(old.isDone(number, number)).isTrue();
+      }
+    }
+  }
+
+  /** They may have recorded it somewhere else since. */
+  @Test
+  void eventThatOthersHave_saysNothingOfTheStreamItWasRecordedIn() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      for (boolean isShown : new boolean[] {false, true}) {
+        CudaStream waiting = stream();
+        try (CudaEvent event = other.record()) {
+          if (isShown) {
+            assertThat(event.handle()).isNotZero();
+          }
+          waiting.waitFor(event);
+          assertThat(isAfter(waiting.state.clock, old, number)).isEqualTo(!isShown);
+        }
+      }
+      CudaEvent shown = other.record();
+      assertThat(shown.handle()).isNotZero();
+      busy.finish(other);
+      assertThat(shown.isDone()).isTrue();
+      assertThat(old.isDone(number, number)).isFalse();
+      shown.close();
+    }
+  }
+
   /** What each of some streams knows of each other, as two numbers. */
   private static final class Model {
     private static final int STREAMS = 5;

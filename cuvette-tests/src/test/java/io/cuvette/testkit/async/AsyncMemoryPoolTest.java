@@ -13,6 +13,8 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
@@ -350,6 +352,30 @@ class AsyncMemoryPoolTest {
     assertThat(pool.totalBytes()).isZero();
   }
 
+  /** It was nobody's yet, and the capture goes on. */
+  @CudaTest(simulatedOnly = true)
+  void memoryBesideACapture_thatCannotBeWaitedFor_isFreed(
+      ScriptedDriver driver, AsyncMemoryPool pool, @NonBlocking CudaStream stream) {
+    driver.note("memFree");
+    for (String name : new String[] {"streamSynchronize", "streamDestroy"}) {
+      Capture.of(
+          stream,
+          () -> {
+            driver.answer(
+                name,
+                call -> {
+                  Object _ = call.proceed();
+                  throw new CudaException(CudaStatus.INVALID_HANDLE, name, "on purpose");
+                });
+            assertThatThrownBy(() -> pool.allocate(MIB, stream)).hasMessageContaining("on purpose");
+            assertThat(driver.takeNotes()).as(name).containsExactly("memFree");
+            driver.unscript(name);
+          });
+    }
+    stream.synchronize();
+    assertThat(pool.usedBytes()).isZero();
+  }
+
   @CudaTest
   void freeAllBlocks_doesNotBreakACapture(AsyncMemoryPool pool, CudaStream stream) {
     Capture.of(
@@ -357,6 +383,17 @@ class AsyncMemoryPoolTest {
         () ->
             assertThatThrownBy(() -> pool.freeAllBlocks(stream))
                 .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("freeAllBlocks")
                 .hasMessageContaining("captur"));
+  }
+
+  @CudaTest
+  void freeAllBlocks_isOfAStreamThatIsOpen(Cuda cuda, AsyncMemoryPool pool) {
+    CudaStream stream = cuda.device(0).createStream();
+    pool.allocate(MIB, stream).close();
+    stream.close();
+    assertThatThrownBy(() -> pool.freeAllBlocks(stream))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
   }
 }

@@ -104,11 +104,17 @@ class WithoutAttributeTest {
 
   @CudaTest(simulatedOnly = true)
   void memoryOfTheHost_isNotRegistered(Cuda cuda, ScriptedDriver driver) {
-    without(driver, DeviceAttribute.HOST_REGISTER_SUPPORTED);
     MemorySegment memory = Arena.ofAuto().allocate(64);
-    assertThatThrownBy(() -> cuda.registerHost(memory))
-        .isInstanceOf(UnsupportedOperationException.class)
-        .hasMessage("registerHost on device 0: HOST_REGISTER_SUPPORTED is 0 (expected: 1)");
+    for (DeviceAttribute missing :
+        new DeviceAttribute[] {
+          DeviceAttribute.HOST_REGISTER_SUPPORTED,
+          DeviceAttribute.CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+        }) {
+      without(driver, missing);
+      assertThatThrownBy(() -> cuda.registerHost(memory))
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessage("registerHost on device 0: %s is 0 (expected: 1)", missing);
+    }
     without(driver, DeviceAttribute.READ_ONLY_HOST_REGISTER_SUPPORTED);
     assertThatThrownBy(() -> cuda.registerHost(memory.asReadOnly()))
         .isInstanceOf(UnsupportedOperationException.class);

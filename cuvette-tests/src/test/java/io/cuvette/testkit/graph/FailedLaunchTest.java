@@ -116,6 +116,23 @@ class FailedLaunchTest {
     stream.synchronize();
   }
 
+  /** There is none before it that could still use something. */
+  @CudaTest(simulatedOnly = true)
+  void firstLaunchThatFails_leavesTheExecutableToBeUpdatedAndLaunched(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = pool.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> buffer.fill((byte) 1, stream));
+        CudaGraph next = stream.capture(() -> buffer.fill((byte) 2, stream));
+        CudaGraphExec executable = graph.instantiate()) {
+      driver.fail("graphLaunch", CudaStatus.OUT_OF_MEMORY, 1);
+      assertThatThrownBy(() -> executable.launch(stream)).isInstanceOf(CudaException.class);
+      executable.update(next);
+      executable.launch(stream);
+      stream.synchronize();
+      assertThat(Bytes.areAll(buffer, 2)).isTrue();
+    }
+  }
+
   private static void awaitNothingPending(
       Cuda cuda, MemoryPool pool, PinnedMemoryPool pinned, CudaStream stream) {
     Graph.awaitGone(pool, stream);

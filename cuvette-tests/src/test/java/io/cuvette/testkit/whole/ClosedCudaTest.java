@@ -192,6 +192,7 @@ class ClosedCudaTest {
       calls.put("pinned: " + bytes, () -> pinned.allocate(bytes));
       calls.put("directPinned: " + bytes, () -> cuda.directPinned().allocate(bytes));
     }
+    calls.put("freeAllBlocks", () -> async.freeAllBlocks(stream));
     calls.put("graph memory", device::createGraphMemory);
     calls.put("graph memory with room", () -> device.createGraphMemory(64));
     calls.put("growable", () -> device.growable(1 << 20));

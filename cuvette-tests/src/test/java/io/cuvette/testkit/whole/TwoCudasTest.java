@@ -3,6 +3,7 @@ package io.cuvette.testkit.whole;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
@@ -14,6 +15,7 @@ import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.GrowableOptions;
 import io.cuvette.LaunchConfig;
+import io.cuvette.MemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.TestKernels;
 import java.util.List;
@@ -54,6 +56,23 @@ class TwoCudasTest {
       assertThatIllegalArgumentException()
           .isThrownBy(() -> kernel.maxResidentBlocks(far, LaunchConfig.of(1, 32)))
           .withMessage("device 0 belongs to another Cuda");
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void streamOfAnother_isRefusedByPools(Cuda cuda) {
+    CudaStream far = another.device(0).nullStream();
+    try (MemoryPool pool = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+        AsyncMemoryPool async = new AsyncMemoryPool(cuda)) {
+      for (ThrowingCallable call :
+          List.<ThrowingCallable>of(
+              () -> pool.allocate(64, far),
+              () -> elastic.allocate(64, far),
+              () -> async.allocate(64, far),
+              () -> async.freeAllBlocks(far))) {
+        assertThatIllegalArgumentException().isThrownBy(call).withMessageContaining("another Cuda");
+      }
     }
   }
 
