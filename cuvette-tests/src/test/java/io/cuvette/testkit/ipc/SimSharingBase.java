@@ -27,7 +27,9 @@ abstract class SimSharingBase {
 
   static final DescriptorCalls DESCRIPTORS = DescriptorCalls.find().orElseThrow();
 
-  final SimulatedDriver exporter = open("devices=2");
+  /** Its queues hold more than an event can have records that are not done. */
+  final SimulatedDriver exporter = open("devices=2,queueLength=2048");
+
   final SimulatedDriver importer = open("devices=2");
   final long out = stream(exporter);
   final long in = stream(importer);
