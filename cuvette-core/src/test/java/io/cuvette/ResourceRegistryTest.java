@@ -24,6 +24,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** Which resource stands for a pool of another process, and what its handle owns. */
@@ -58,6 +59,23 @@ class ResourceRegistryTest extends OverFakeSharing {
   }
 
   /** As of a thread that registers a resource while another one closes it. */
+  @Test
+  void registryOfAClosedCuda_isClosed() {
+    Cuda closed = Cuda.open(CudaOptions.simulated());
+    CudaDevice first = closed.device(0);
+    closed.close();
+    UUID uuid = UUID.randomUUID();
+    for (ThrowingCallable call :
+        List.<ThrowingCallable>of(
+            () -> DeviceMemoryResource.fromRegistry(closed, uuid),
+            () -> DeviceMemoryResource.fromRegistry(first, uuid),
+            () -> PinnedMemoryResource.fromRegistry(closed, uuid))) {
+      assertThatThrownBy(call)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+    }
+  }
+
   @Test
   void resourceClosedMeanwhile_isNotRegistered() {
     UUID uuid = UUID.randomUUID();

@@ -144,6 +144,20 @@ class FaultsTest {
     assertThat(tiny.live()).isEmpty();
   }
 
+  /** What the driver refused itself is owed, as what the fault refused. */
+  @Test
+  void freeThatFailsItself_whereItWasToFailAfterItsEffect_isOwed() {
+    Faults faults = Faults.of(tiny.driver, 1, FaultMode.AFTER_EFFECT, null).only("memFree");
+    long address = faults.driver().memory().memAlloc(0, 1);
+    tiny.refuse("memFree");
+    assertThat(failure(() -> faults.driver().memory().memFree(0, address)))
+        .hasMessageContaining("after it took effect");
+    tiny.refuse("nothing");
+    assertThat(tiny.live()).containsOnlyKeys(address);
+    assertThat(faults.freeRefused()).hasSize(1);
+    assertThat(tiny.live()).isEmpty();
+  }
+
   @Test
   void stepsWithoutFaults_areNeitherCountedNorFailed_alsoInsideEachOther() {
     Faults faults = Faults.from(tiny.driver, 1);

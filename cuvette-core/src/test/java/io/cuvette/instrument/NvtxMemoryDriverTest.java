@@ -271,6 +271,7 @@ class NvtxMemoryDriverTest {
     try (NvtxMemoryDriver driver = new NvtxMemoryDriver(tiny.driver, tool)) {
       driver.blockListener().usedElsewhere(0x1000, 64, 0, 0);
       driver.blockListener().hostAccess(0x1000, 64, true);
+      driver.blockListener().hostCopy(0x1000, 64, 0x2000);
     }
     assertThat(told).isEmpty();
   }

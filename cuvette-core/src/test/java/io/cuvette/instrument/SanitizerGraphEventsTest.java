@@ -1,15 +1,21 @@
 package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeParams.EventRecord;
 import io.cuvette.driver.GraphNodeParams.EventWait;
 import io.cuvette.driver.UserObject;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.reflect.Method;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -19,8 +25,9 @@ class SanitizerGraphEventsTest {
 
   private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
   private final SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+  private final AtomicBoolean refusing = new AtomicBoolean();
   private final SanitizerDriver driver =
-      SanitizerDriver.reporting(below, reports::add, Misuse.LEAK);
+      SanitizerDriver.reporting(DriverProxy.of(this::call), reports::add, Misuse.LEAK);
   private final long one = driver.streams().streamCreateWithPriority(0, 1, 0);
   private final long other = driver.streams().streamCreateWithPriority(0, 1, 0);
   private final long memory = driver.memory().memAlloc(0, BYTES);
@@ -31,6 +38,13 @@ class SanitizerGraphEventsTest {
   @AfterEach
   void close() {
     driver.close();
+  }
+
+  private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
+    if (refusing.get() && method.getName().equals("graphDestroy")) {
+      throw new CudaException(CudaStatus.UNKNOWN.code(), "graphDestroy");
+    }
+    return DriverProxy.forward(below, method, arguments);
   }
 
   /** A graph of nodes one after the other. */
@@ -152,6 +166,16 @@ class SanitizerGraphEventsTest {
   void endOfAnObject_isThatOfTheLaunchesOfItsGraph() {
     long graph = graph(fill);
     UserObject object = retainedBy(graph);
+    assertEndOfObjectIsThatOfLaunches(instantiate(graph), graph, object);
+  }
+
+  @Test
+  void objectOfAGraphThatIsNotDestroyed_staysThatOfTheGraph() {
+    long graph = graph(fill);
+    UserObject object = retainedBy(graph);
+    refusing.set(true);
+    assertThatThrownBy(() -> driver.graphs().graphDestroy(graph)).isInstanceOf(CudaException.class);
+    refusing.set(false);
     assertEndOfObjectIsThatOfLaunches(instantiate(graph), graph, object);
   }
 

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
@@ -164,6 +165,32 @@ class SanitizerGraphsTest {
     driver.captures().streamBeginCapture(0, one, RELAXED);
     assertThatThrownBy(() -> launch(executable, one)).isInstanceOf(CudaException.class);
     assertThat(reports).isEmpty();
+  }
+
+  /** As one that does not look where it launches. */
+  @Test
+  void launchInACapture_orWhereNoStreamIs_isNone_alsoIfTheDriverTakesIt() {
+    CudaDriver lenient =
+        DriverProxy.of((method, arguments) ->
+            method.getName().equals("graphLaunch")
+                ? null
+                : DriverProxy.forward(below, method, arguments));
+    SanitizerDriver above = SanitizerDriver.reporting(lenient, reports::add, Misuse.LEAK);
+    long stream = above.streams().streamCreateWithPriority(0, 1, 0);
+    long busy = above.streams().streamCreateWithPriority(0, 1, 0);
+    long address = above.memory().memAlloc(0, BYTES);
+    long graph = above.graphs().graphCreate();
+    var node = new GraphNodeParams.Fill(address, 3, 1, BYTES);
+    assertThat(above.graphs().graphAddNode(0, graph, new long[0], node)).isNotNull();
+    long executable = above.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    above.captures().streamBeginCapture(0, stream, RELAXED);
+    above.graphs().graphLaunch(0, executable, stream);
+    above.graphs().graphDestroy(above.captures().streamEndCapture(0, stream));
+    above.transfers().memsetD8Async(0, address, (byte) 7, BYTES, busy);
+    assertThat(reports).isEmpty();
+    above.streams().streamDestroy(0, stream);
+    above.graphs().graphLaunch(0, executable, stream);
+    assertOnly(Misuse.DESTROYED_HANDLE);
   }
 
   private void assertNoStreamCaptures() {

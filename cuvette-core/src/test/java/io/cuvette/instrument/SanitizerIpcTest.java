@@ -214,6 +214,35 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertOnly(Misuse.FREE_WHILE_IN_USE);
   }
 
+  /** It is the same memory, with all that was done to it. */
+  @Test
+  void memoryThatIsOpenedAgain_isUsedAsBefore() {
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    write(address, one);
+    tiny.openAgain(address);
+    assertThat(driver.sharing().ipcOpenMemHandle(0, HANDLE)).isEqualTo(address);
+    write(address, other);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void refusedCloseOfWhatIsNotOpen_opensNothing() {
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    driver.sharing().ipcCloseMemHandle(0, address);
+    for (int i = 0; i < 2; i++) {
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> driver.sharing().ipcCloseMemHandle(0, address));
+      assertOnly(Misuse.DOUBLE_FREE);
+      reports.clear();
+    }
+    tiny.openAgain(address);
+    assertThat(driver.sharing().ipcOpenMemHandle(0, HANDLE)).isEqualTo(address);
+    driver.sharing().ipcCloseMemHandle(0, address);
+    assertSilent();
+    write(address, one);
+    assertOnly(Misuse.USE_AFTER_FREE);
+  }
+
   @Test
   void closeUnderWork_andTheWrongFree_areReported() {
     long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);

@@ -34,6 +34,24 @@ class SanitizerPoolTest extends SanitizerTestBase {
     assertSilent();
   }
 
+  /** Whoever reports uses may do so of memory that the driver never gave. */
+  @Test
+  void useThatIsReported_isNone_ofUnknownMemory_inACapture_orOfADestroyedStream() {
+    BlockListener listener = driver.blockListener();
+    listener.usedElsewhere(0x5000, 64, 0, first);
+    driver.captures().streamBeginCapture(0, first, 2);
+    listener.usedElsewhere(chunk, 512, 0, first);
+    fill(chunk, 512, second);
+    assertSilent();
+    long gone = stream();
+    driver.streams().streamDestroy(0, gone);
+    listener.usedElsewhere(chunk + 512, 512, 0, gone);
+    assertOnly(Misuse.DESTROYED_HANDLE);
+    reports.clear();
+    fill(chunk + 512, 512, second);
+    assertSilent();
+  }
+
   @Test
   void freedPart_isUseAfterFree_thoughTheChunkIsLive() {
     driver.blockAllocated(chunk, 512);

@@ -154,6 +154,19 @@ class SanitizerReplayTest {
   }
 
   @Test
+  void disabledNode_usesNothing_besideWorkBeforeTheLaunchAndBehindIt() {
+    long graph = driver.graphs().graphCreate();
+    var fill = new GraphNodeParams.Fill(memory, 3, 1, BYTES);
+    long node = driver.graphs().graphAddNode(0, graph, new long[0], fill).node();
+    long executable = instantiate(graph);
+    driver.graphs().graphNodeSetEnabled(executable, node, false);
+    fill(other);
+    launch(executable, one);
+    fill(other);
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
   void memoryOfTheGraph_isItsOwnBusiness() {
     long[] address = new long[1];
     long executable =

@@ -177,7 +177,8 @@ class FfmDescriptorsTest {
   void openMemoryFile_doesNotOpenWhatIsNone(@TempDir Path folder) throws Exception {
     Path pipe = folder.resolve("pipe");
     assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
-    for (Path other : List.of(pipe, folder, Path.of("/dev/null"), Path.of("/dev/full"))) {
+    Path running = Path.of("/proc/self/exe").toRealPath(); // which nobody may open to write
+    for (Path other : List.of(pipe, folder, running, Path.of("/dev/null"), Path.of("/dev/full"))) {
       assertThatThrownBy(() -> calls.openMemoryFile(other.toString()))
           .isInstanceOf(IllegalArgumentException.class);
     }
@@ -308,6 +309,7 @@ class FfmDescriptorsTest {
     assertThatThrownBy(() -> calls.close(NEVER_OPEN))
         .isInstanceOf(UncheckedIOException.class)
         .hasMessage("close(descriptor=1000000): Bad file descriptor (errno 9)")
+        .hasCauseExactlyInstanceOf(IOException.class)
         .hasRootCauseMessage("close(descriptor=1000000): Bad file descriptor (errno 9)");
     assertThatThrownBy(() -> calls.duplicate(-1))
         .hasMessage("fcntl(descriptor=-1, F_DUPFD_CLOEXEC): Bad file descriptor (errno 9)");

@@ -99,13 +99,15 @@ class FfmGraphCallsTest extends StubDriverTest {
     assertThat(graphs.graphNodeFindInClone(0x11, 0xabd)).isEqualTo(7);
     graphs.graphDestroyNode(0x11);
     assertThat(graphs.graphConditionalHandleCreate(1, 0xabc, 3, true)).isEqualTo(7);
+    assertThat(graphs.graphConditionalHandleCreate(0, 0xabc, 4, false)).isEqualTo(7);
     notedInAnyContext(
         "cuGraphCreate@10000(0)",
         "cuGraphClone@10000(abc)",
         "cuGraphNodeGetType@10000(11)",
         "cuGraphNodeFindInClone@10000(11, abd)",
         "cuGraphDestroyNode@10000(11)",
-        "cuGraphConditionalHandleCreate@12030(abc, c001, 3, 1)");
+        "cuGraphConditionalHandleCreate@12030(abc, c001, 3, 1)",
+        "cuGraphConditionalHandleCreate@12030(abc, c000, 4, 0)");
   }
 
   @Test

@@ -28,6 +28,9 @@ import org.junit.jupiter.api.Test;
 class FfmHostNodesTest extends StubDriverTest {
   private static final long OBJECT = 0x77;
 
+  /** A child graph that has nodes with functions. */
+  private static final long INNER = 0x1bed;
+
   private final AtomicInteger runs = new AtomicInteger();
   private final GraphNodeParams.Host host = new GraphNodeParams.Host(runs::incrementAndGet);
   private GraphCalls graphs;
@@ -118,6 +121,17 @@ class FfmHostNodesTest extends StubDriverTest {
     library.answer(GraphNodeType.HOST.ordinal(), 0); // as many nodes, all of this type
     graphs.graphExecNodeSetParams(1, 0x99, 0x100, new GraphNodeParams.Child(0xabc));
     assertThat(callsInAnyContext()).contains("cuGraphHostNodeGetParams@10000(66)");
+    end();
+    assertThat(run()).isEqualTo(1);
+    graphs.graphExecDestroy(0x99);
+    assertThat(run()).isEqualTo(1);
+  }
+
+  @Test
+  void functionsOfGraphsInsideChildGraphs_liveAsLongAsTheExecutable() {
+    add();
+    library.answer(GraphNodeType.GRAPH.ordinal(), INNER); // as many nodes, all of this type
+    graphs.graphExecNodeSetParams(1, 0x99, 0x100, new GraphNodeParams.Child(0xabc));
     end();
     assertThat(run()).isEqualTo(1);
     graphs.graphExecDestroy(0x99);

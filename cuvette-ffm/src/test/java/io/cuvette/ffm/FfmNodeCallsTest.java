@@ -114,11 +114,17 @@ class FfmNodeCallsTest extends StubDriverTest {
         CudaStatus.NOT_SUPPORTED,
         "clusters and cooperation",
         () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, kernel(SHAPE, 1, 2)));
-    LaunchShape alone = new LaunchShape(2, 3, 4, 5, 6, 7, 2, 3, 1, 8, false, false);
-    refused(
-        CudaStatus.NOT_SUPPORTED,
-        "cooperation",
-        () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, kernel(alone, 1, 2)));
+    for (LaunchShape other :
+        List.of( // each differs in one
+            new LaunchShape(2, 3, 4, 5, 6, 7, 2, 3, 1, 8, false, false),
+            new LaunchShape(2, 3, 4, 5, 6, 7, 1, 3, 1, 8, true, false),
+            new LaunchShape(2, 3, 4, 5, 6, 7, 2, 1, 1, 8, true, false),
+            new LaunchShape(2, 3, 4, 5, 6, 7, 2, 3, 2, 8, true, false))) {
+      refused(
+          CudaStatus.NOT_SUPPORTED,
+          "cooperation",
+          () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, kernel(other, 1, 2)));
+    }
     graphs.graphNodeSetParams(1, 0x100, kernel(SHAPE, 1, 2));
     assertThat(library.calls())
         .contains(

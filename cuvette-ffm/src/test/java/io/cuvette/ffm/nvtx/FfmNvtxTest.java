@@ -4,12 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.NvtxAttributes;
 import io.cuvette.driver.NvtxCalls;
 import io.cuvette.ffm.CCompiler;
 import io.cuvette.ffm.FfmDriverProvider;
 import io.cuvette.ffm.FreshLoader;
+import io.cuvette.instrument.NvtxMemoryDriver;
 import java.io.InputStream;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -215,6 +218,18 @@ class FfmNvtxTest {
   }
 
   @Test
+  void libraryThatNobodyNames_isLookedFor_andMayBeMissing() {
+    String before = System.clearProperty(PROPERTY);
+    try {
+      assertThat(InteropLibrary.find()).isNotNull();
+    } finally {
+      if (before != null) {
+        System.setProperty(PROPERTY, before);
+      }
+    }
+  }
+
+  @Test
   void toolThatRefuses_orIsNone_isNotAttached() throws Exception {
     Path refusing = compile("librefuses.so", "-DREFUSES");
     assertThatThrownBy(() -> InjectedTool.attach(refusing.toString()))
@@ -244,6 +259,8 @@ class FfmNvtxTest {
     assertThat(with("", FfmNvtxTest::fresh).isListening()).isFalse();
     assertThat(with(library.toString(), FfmNvtxTest::isFound)).isTrue();
     assertThat(with(silent.toString(), FfmNvtxTest::isFound)).isFalse();
+    assertThat(with(library.toString(), FfmNvtxTest::isDecorated)).isTrue();
+    assertThat(with(silent.toString(), FfmNvtxTest::isDecorated)).isFalse();
   }
 
   private static NvtxCalls fresh() throws Exception {
@@ -251,14 +268,38 @@ class FfmNvtxTest {
         new FreshLoader().loadClass(FfmNvtx.class.getName()).getConstructor().newInstance();
   }
 
+  private static FreshLoader loader() {
+    return new FreshLoader(
+        "io.cuvette.",
+        ClassLoader.getPlatformClassLoader(),
+        FfmDriverProvider.class,
+        NvtxCalls.class);
+  }
+
+  /** Whether a tool learns of the memory of a driver of devices. */
+  private static boolean isDecorated() throws Exception {
+    FreshLoader loader = loader();
+    Class<?> type = loader.loadClass(CudaDriver.class.getName());
+    Object driver = stub(loader, type);
+    Class<?> decorator = loader.loadClass(NvtxMemoryDriver.class.getName());
+    return decorator.getMethod("over", type).invoke(null, driver) != driver;
+  }
+
+  /** Something that does nothing, whose parts do nothing. */
+  private static Object stub(ClassLoader loader, Class<?> type) {
+    return Proxy.newProxyInstance(
+        loader,
+        new Class<?>[] {type},
+        (_, method, _) -> {
+          Class<?> given = method.getReturnType();
+          return given == boolean.class
+              ? (Object) false
+              : given.isInterface() ? stub(loader, given) : null;
+        });
+  }
+
   private static boolean isFound() throws Exception {
-    Class<?> calls =
-        new FreshLoader(
-                "io.cuvette.",
-                ClassLoader.getPlatformClassLoader(),
-                FfmDriverProvider.class,
-                NvtxCalls.class)
-            .loadClass(NvtxCalls.class.getName());
+    Class<?> calls = loader().loadClass(NvtxCalls.class.getName());
     return ((Optional<?>) calls.getMethod("find").invoke(null)).isPresent();
   }
 

@@ -3,6 +3,7 @@ package io.cuvette.ffm.toolkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CompilerException;
 import io.cuvette.driver.OptionalLibrary;
@@ -309,6 +310,19 @@ class FfmCompilerTest {
     assertThatThrownBy(() -> ToolLibrary.load(none, "cuvette.of.no.library"))
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageStartingWith("test is missing: no file libcuvettenone.so* in ")
+        .hasMessageEndingWith("; install nothing");
+  }
+
+  @Test
+  @EnabledOnOs(value = OS.LINUX, disabledReason = "folders of libraries")
+  void fileThatIsNoLibrary_isNamed_withWhatTheLoaderSays() {
+    Path text = Path.of("/usr/lib/os-release");
+    assumeTrue(Files.isRegularFile(text), "another system");
+    OptionalLibrary none = new OptionalLibrary("test", "os-release", "none_", "nothing");
+    assertThatThrownBy(() -> ToolLibrary.load(none, "cuvette.of.no.library"))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageStartingWith("test cannot be loaded: /")
+        .hasMessageContaining("/os-release: ")
         .hasMessageEndingWith("; install nothing");
   }
 

@@ -95,6 +95,22 @@ class DeallocateTest {
     }
   }
 
+  /** Nothing at 0 is the empty buffer; something is not, nor is nothing elsewhere. */
+  @CudaTest
+  void bytesAtZero_andNoBytesOfABuffer_areRefused(Cuda cuda) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each;
+          Buffer buffer = resource.allocate(UNEVEN)) {
+        assertThatThrownBy(() -> resource.deallocate(0, UNEVEN))
+            .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> resource.deallocate(buffer.address(), 0))
+            .isInstanceOf(IllegalArgumentException.class);
+        assertThat(buffer.isClosed()).isFalse();
+      }
+      cuda.currentStream().synchronize();
+    }
+  }
+
   @CudaTest
   void slices_areRefused_becauseTheyFreeNothing(Cuda cuda) {
     for (DriverPoolResource each : resources(cuda)) {

@@ -17,6 +17,7 @@ import io.cuvette.ElasticPoolOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.LaunchConfig;
+import io.cuvette.MemoryResource;
 import io.cuvette.PageHandles;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -264,11 +265,13 @@ class ElasticSharingTest extends TwoProcesses {
         Buffer ours = pool.allocate(100);
         Buffer empty = pool.allocate(0);
         Buffer alone = closedToOthers.allocate(100);
-        Buffer plain = exporter.defaultMemoryPool().allocate(100)) {
+        Buffer plain = exporter.defaultMemoryPool().allocate(100);
+        Buffer direct = MemoryResource.direct().allocate(100, exporter.currentStream());
+        Buffer ordered = MemoryResource.async().allocate(100, exporter.currentStream())) {
       assertThatThrownBy(() -> closedToOthers.export(alone))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("ElasticPoolOptions.exportable");
-      for (Buffer wrong : List.of(alone, plain)) {
+      for (Buffer wrong : List.of(alone, plain, direct, ordered)) {
         assertThatThrownBy(() -> pool.export(wrong))
             .isInstanceOf(IllegalArgumentException.class)
             .hasMessageContaining("is not of");
