@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * the limit, the device's memory and the addresses are there as if the call had not been made.
  */
 @Tag("simulated")
-@Timeout(60)
+@Timeout(300)
 class ElasticFaultsTest {
   private static final long MIB = 1L << 20;
   private static final long LIMIT = 16 * MIB;

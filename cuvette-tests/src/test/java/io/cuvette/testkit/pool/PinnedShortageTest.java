@@ -29,7 +29,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Timeout;
 
 /** Page-locked memory is out only when it is: not while it is there for who waits or collects. */
-@Timeout(60)
+@Timeout(300)
 class PinnedShortageTest {
   private static final int THREADS = 8;
   private static final int STEPS = 300;

@@ -59,7 +59,7 @@ class CallbackOrderTest {
   }
 
   @CudaTest
-  @Timeout(60)
+  @Timeout(300)
   void callbacksThatThreadsAddAtOnce_runOneAfterTheOther(Cuda cuda) throws Exception {
     AtomicInteger running = new AtomicInteger();
     AtomicInteger ran = new AtomicInteger();

@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Timeout;
 
 /** Each callback holds its own stream, and what fails late is told to who is there. */
-@Timeout(60)
+@Timeout(300)
 class HeldStreamsTest {
   private static final long PATIENCE_SECONDS = 40;
   private static final long HELD_MILLIS = 200;
