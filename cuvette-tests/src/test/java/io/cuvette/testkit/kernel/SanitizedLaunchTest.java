@@ -8,6 +8,7 @@ import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.instrument.SanitizerReport;
@@ -43,8 +44,11 @@ class SanitizedLaunchTest {
 
   @BeforeEach
   void open() {
-    driver =
-        SanitizerDriver.reporting(SimulatedDriver.open(SimulatedOptions.DEFAULTS), reports::add);
+    open(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+  }
+
+  private void open(CudaDriver below) {
+    driver = SanitizerDriver.reporting(below, reports::add);
     library = driver.kernels().libraryLoadData(TestKernels.code("launches.ptx"));
     scale = driver.kernels().libraryGetKernel(library, "scale");
     first = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -386,6 +390,33 @@ class SanitizedLaunchTest {
     driver.transfers().memsetD8Async(0, fresh + 2 * BYTES - 1, (byte) 1, BYTES, second);
     synchronize();
     reported(Misuse.RACE, "memsetD8Async");
+    driver.graphs().graphExecDestroy(executable);
+    driver.memory().memFree(0, fresh);
+  }
+
+  /** A GPU tells nobody what its kernels touch: that their arguments are uses is known at once. */
+  @ParameterizedTest
+  @ValueSource(strings = {"added", "set", "changed"})
+  void launch_isARaceAtOnce_whereTheDriverTellsNothing(String way) {
+    driver.close();
+    reports.clear(); // what was left open
+    open(
+        new ForwardingDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+          @Override
+          public boolean isSimulated() {
+            return false;
+          }
+        });
+    driver.transfers().memsetD8Async(0, data, (byte) 0, BYTES, second);
+    launch(first, data);
+    reported(Misuse.RACE, "launchKernel");
+    synchronize();
+    long fresh = driver.memory().memAlloc(0, BYTES);
+    driver.transfers().memsetD8Async(0, fresh, (byte) 0, BYTES, second);
+    long executable = executable(way, fresh);
+    driver.graphs().graphLaunch(0, executable, first);
+    reported(Misuse.RACE, "graphLaunch");
+    synchronize();
     driver.graphs().graphExecDestroy(executable);
     driver.memory().memFree(0, fresh);
   }
