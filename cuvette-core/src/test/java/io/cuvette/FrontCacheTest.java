@@ -225,6 +225,7 @@ class FrontCacheTest {
     give(large);
     assertThat(front.releaseAll()).isTrue();
     assertThat(arena.usedBytes()).isZero();
+    assertThat(front.assertValid()).as("numbers of slabs are free again").isTrue();
   }
 
   @Test

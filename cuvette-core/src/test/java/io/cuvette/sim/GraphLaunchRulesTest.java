@@ -76,6 +76,28 @@ class GraphLaunchRulesTest {
     driver.streams().streamSynchronize(0, one);
   }
 
+  /** However fast the simulation is: on the device the first launch is not over yet. */
+  @Test
+  void launchInAnotherStream_beginsWhenTheOneBeforeHasEnded() {
+    long bytes = 16L << 20;
+    long memory = driver.memory().memAlloc(0, bytes);
+    long graph = driver.graphs().graphCreate();
+    long[] before = NONE;
+    for (int i = 0; i < 20; i++) {
+      GraphNodeParams fill = new GraphNodeParams.Fill(memory, 1, 1, bytes);
+      before = new long[] {driver.graphs().graphAddNode(0, graph, before, fill).node()};
+    }
+    long begun = driver.events().eventCreate(0, 0);
+    add(0, graph, new GraphNodeParams.EventRecord(begun));
+    long executable = executable(graph);
+    long ended = driver.events().eventCreate(0, 0);
+    driver.graphs().graphLaunch(0, executable, one);
+    driver.events().eventRecord(0, ended, one);
+    driver.graphs().graphLaunch(0, executable, other);
+    driver.devices().ctxSynchronize(0);
+    assertThat(driver.events().eventElapsedTime(0, ended, begun)).isNotNegative();
+  }
+
   private long executable(GraphNodeParams params) {
     long graph = driver.graphs().graphCreate();
     add(0, graph, params);

@@ -122,7 +122,7 @@ public final class SimExecutable {
   }
 
   private void awaitLast(SimStream stream, LaunchQueue queue) {
-    if (last != null && !last.isDone() && last.stream != stream) {
+    if (last != null && last.stream != stream) {
       queue.queue(SimOp.waiting(stream, last, queue.hostNanos()));
     }
   }
