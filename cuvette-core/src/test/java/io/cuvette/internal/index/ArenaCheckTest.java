@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.reflect.Field;
 import org.junit.jupiter.api.Test;
 
 /** Records that the other tests of the arena rely on being found where they are wrong. */
@@ -81,6 +82,63 @@ class ArenaCheckTest {
     int _ = gap.cut(whole, UNIT); // lies between them
     assertThatThrownBy(() -> check(gap, blocks, free))
         .hasMessageStartingWith("address after block: ");
+  }
+
+  private static Field field(Object of, String name) throws ReflectiveOperationException {
+    Field field = of.getClass().getDeclaredField(name);
+    field.setAccessible(true);
+    return field;
+  }
+
+  /** What is counted beside the records, each by itself. */
+  @Test
+  void numberThatIsOneTooLarge_isNamed() throws ReflectiveOperationException {
+    String[][] numbers = {
+      {"", "usedUnits", "usedBytes"},
+      {"", "heldUnits", "freeBytes"},
+      {"index", "wholeUnits", "releasableBytes"},
+      {"", "usedBlocks", "usedBlocks"},
+      {"blocks", "live", "freeBlocks"},
+      {"", "chunks", "chunks"}
+    };
+    for (String[] each : numbers) {
+      BlockArena wrong = new BlockArena();
+      int[] three = new int[3];
+      for (int chunk = 0; chunk < three.length; chunk++) {
+        three[chunk] = wrong.adopt(ADDRESS << chunk, (2 + chunk) * UNIT, chunk);
+      }
+      int _ = wrong.give(three[0]); // is in the index then
+      int _ = wrong.give(three[1]);
+      wrong.assertValid();
+      Object of = each[0].isEmpty() ? wrong : field(wrong, each[0]).get(wrong);
+      Field number = field(of, each[1]);
+      if (number.getType() == int.class) {
+        number.setInt(of, number.getInt(of) + 1);
+      } else {
+        number.setLong(of, number.getLong(of) + 1);
+      }
+      assertThatThrownBy(wrong::assertValid)
+          .isInstanceOf(AssertionError.class)
+          .hasMessageStartingWith(each[2] + ": ");
+    }
+  }
+
+  /** Whether it says that there is a block where none is, or the other way round. */
+  @Test
+  void bitAboveOthersThatIsWrong_isNamed() throws ReflectiveOperationException {
+    for (String words : new String[] {"middle", "top"}) {
+      for (int kind : new int[] {SizeIndex.PARTS, SizeIndex.WHOLE}) {
+        SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+        index.reserve(3, 1);
+        index.insert(blocks.create(ADDRESS << 1, 3, ADDRESS << 1, CHUNK));
+        assertThat(index.checkAndCount()).isEqualTo(1);
+        Object dense = field(index, "dense").get(index);
+        long[] bits = (long[]) field(dense, words).get(dense);
+        assertThat(bits[kind]).isEqualTo(kind == SizeIndex.WHOLE ? 1 : 0);
+        bits[kind] ^= 1;
+        assertThatThrownBy(index::checkAndCount).hasMessageStartingWith("bit of word: " + kind);
+      }
+    }
   }
 
   @Test
