@@ -56,13 +56,17 @@ class NvtxTest {
   @TempDir private Path folder;
 
   private Path tool(String... options) throws IOException, InterruptedException {
+    return compile("libtool.so", options);
+  }
+
+  private Path compile(String name, String... options) throws IOException, InterruptedException {
     Path source = folder.resolve("stub_nvtx.c");
     try (InputStream text = NvtxTest.class.getResourceAsStream("stub_nvtx.c")) {
       Files.write(source, text.readAllBytes());
     }
     String[] all =
         Stream.concat(Stream.of("-shared", "-fPIC"), Stream.of(options)).toArray(String[]::new);
-    return CCompiler.compile(source, folder.resolve("libtool.so"), all);
+    return CCompiler.compile(source, folder.resolve(name), all);
   }
 
   private Path log() {
@@ -71,10 +75,15 @@ class NvtxTest {
 
   private String run(String library, Map<String, String> environment)
       throws IOException, InterruptedException {
+    return run(environment, "-Dcuvette.nvtx=" + library);
+  }
+
+  private String run(Map<String, String> environment, String... options)
+      throws IOException, InterruptedException {
     Map<String, String> all = new HashMap<>(environment);
     all.put("STUB_NVTX_LOG", log().toString());
     all.putIfAbsent("NVTX_INJECTION64_PATH", "");
-    ForkedJvm.Result result = ForkedJvm.run(NvtxMain.class, all, "-Dcuvette.nvtx=" + library);
+    ForkedJvm.Result result = ForkedJvm.run(NvtxMain.class, all, options);
     assertThat(result.exitCode()).as(result.output()).isZero();
     assertThat(result.output())
         .contains("depths 210", "has no open range (expected: a rangePush of this thread");
@@ -111,6 +120,13 @@ class NvtxTest {
   @Test
   void interopLibraryWithoutATool_isLeftAlone() throws Exception {
     assertThat(run(interop(), Map.of())).contains("listening false", "library none");
+  }
+
+  @Test
+  void interopLibraryThatTheLoaderFinds_isUsedByItsName() throws Exception {
+    Path library = compile(NAME, "-DINTEROP");
+    String output = run(Map.of("LD_LIBRARY_PATH", library.getParent().toString()));
+    assertThat(output.lines()).contains("listening true", "library " + NAME);
   }
 
   @Test
