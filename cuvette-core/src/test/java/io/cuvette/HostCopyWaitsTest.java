@@ -21,7 +21,7 @@ class HostCopyWaitsTest {
   private static final int BYTES = 4096;
 
   private final Cuda cuda =
-      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
+      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy,seed=0")));
   private final List<LongFunction<Buffer>> hostKinds =
       List.of(
           cuda::allocatePinned,

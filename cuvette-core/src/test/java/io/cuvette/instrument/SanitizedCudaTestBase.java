@@ -18,7 +18,7 @@ abstract class SanitizedCudaTestBase {
   final Cuda cuda =
       Cuda.open(
           CudaOptions.DEFAULTS
-              .withDevice("sim:pace=lazy,order=fair")
+              .withDevice("sim:pace=lazy,order=fair,seed=0")
               .withDecorator(Attended::only)
               .withDecorator(driver -> SanitizerDriver.reporting(driver, reports::add)));
 

@@ -37,7 +37,7 @@ class ElasticStepsTest {
   private static final long MIB = 1L << 20;
 
   private final Cuda cuda =
-      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy")));
+      Attended.only(Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy,seed=0")));
   private final CudaStream home = stream();
   private final CudaStream other = stream();
   private final ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
