@@ -81,13 +81,15 @@ class StreamArenasTest {
         CudaStream next = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
       CudaStream gone = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
       Buffer cached = pool.allocate(4 * UNIT, gone);
-      cached.fill((byte) 1, gone);
-      cached.close();
-      script.fail("eventRecord", CudaStatus.INVALID_VALUE);
-      assertThatThrownBy(gone::close).isInstanceOf(CudaException.class);
-      script.unscript("eventRecord");
-      try (Buffer other = pool.allocate(4 * UNIT, next)) {
-        assertThat(other.address()).isNotEqualTo(cached.address());
+      try (Gate _ = Gate.on(gone)) {
+        cached.fill((byte) 1, gone);
+        cached.close();
+        script.fail("eventRecord", CudaStatus.INVALID_VALUE);
+        assertThatThrownBy(gone::close).isInstanceOf(CudaException.class);
+        script.unscript("eventRecord");
+        try (Buffer other = pool.allocate(4 * UNIT, next)) {
+          assertThat(other.address()).isNotEqualTo(cached.address());
+        }
       }
       cuda.device(0).synchronize();
       pool.freeAllBlocks();

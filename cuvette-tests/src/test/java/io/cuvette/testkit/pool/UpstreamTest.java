@@ -24,6 +24,7 @@ import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.Gate;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -104,10 +105,12 @@ class UpstreamTest {
         MemoryPool under = new MemoryPool(lazy);
         MemoryPool pool = poolOver(lazy, (bytes, _) -> under.allocate(bytes, theirs))) {
       Buffer block = pool.allocate(512, ours);
-      block.fill((byte) 1, ours);
-      block.close();
-      assertThat(pool.freeAllBlocks()).isEqualTo(512);
-      assertThat(under.stats().pendingBytes()).isEqualTo(512);
+      try (Gate _ = Gate.on(ours)) {
+        block.fill((byte) 1, ours);
+        block.close();
+        assertThat(pool.freeAllBlocks()).isEqualTo(512);
+        assertThat(under.stats().pendingBytes()).isEqualTo(512);
+      }
       ours.synchronize();
       assertThat(under.stats().pendingBytes()).isZero();
     }
