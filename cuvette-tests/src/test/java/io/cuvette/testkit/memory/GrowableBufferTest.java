@@ -21,6 +21,7 @@ import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
+import io.cuvette.testkit.support.Forgetting;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -389,17 +390,18 @@ class GrowableBufferTest {
   }
 
   @CudaTest(tidy = false)
-  void forgottenBuffer_isFoundByTheCollector(Cuda cuda) {
-    forget(cuda);
-    while (cuda.leaksFound() == 0) {
-      System.gc();
-      cuda.device(0).growable(MIB).close(); // takes back what was found
-    }
-    assertThat(cuda.leaksFound()).isEqualTo(1);
-  }
-
-  private static void forget(Cuda cuda) {
-    cuda.device(0).growable(MIB).grow(MIB);
+  void forgottenBuffer_isFoundByTheCollector(Cuda cuda) throws InterruptedException {
+    Forgetting.of(() -> {
+      GrowableBuffer buffer = cuda.device(0).growable(MIB);
+      buffer.grow(MIB);
+      return buffer;
+    });
+    assertThat(
+            Forgetting.collectUntil(() -> {
+              cuda.device(0).growable(MIB).close(); // takes back what was found
+              return cuda.leaksFound() == 1;
+            }))
+        .isTrue();
   }
 
   @Test

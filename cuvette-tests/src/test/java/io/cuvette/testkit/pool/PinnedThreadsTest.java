@@ -171,7 +171,7 @@ class PinnedThreadsTest {
     try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
       AtomicBoolean isOver = new AtomicBoolean();
       Thread other = threads.start(() -> lookUntil(isOver, pool)); // under the locks of all
-      while (bytesBeside(9 << 10, pool) == 8 << 10) {
+      while (other.isAlive() && bytesBeside(9 << 10, pool) == 8 << 10) {
         pool.freeAllBlocks(); // they have not met yet
       }
       isOver.set(true);

@@ -313,7 +313,7 @@ class CallbackEndTest {
   }
 
   private static void pause(int looks) {
-    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(Math.min(1L << looks / 2, 1_000)));
+    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(Math.min(1L << (looks / 2), 1_000)));
   }
 
   private static void await(CompletableFuture<Void> future) throws Exception {
