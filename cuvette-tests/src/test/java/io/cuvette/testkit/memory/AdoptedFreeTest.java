@@ -1,19 +1,28 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.PoolOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Timeout;
 
 /** The function that gives adopted memory back is called once, also if it throws. */
@@ -136,5 +145,54 @@ class AdoptedFreeTest {
       cuda.device(0).synchronize();
     }
     assertThat(frees).hasValue(1);
+  }
+
+  /** A pool has it longer than its buffers, and takes work for done that is only queued. */
+  @CudaTest(simulatedOnly = true)
+  void memoryBelowAPool_isFreedWhenTheWorkOfThePoolsStreamIsDone(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    AtomicReference<Gate> gate = new AtomicReference<>();
+    AtomicBoolean opened = new AtomicBoolean();
+    for (String call : List.of("eventSynchronize", "streamSynchronize")) {
+      driver.answer(
+          call,
+          waiting -> {
+            opened.set(true);
+            gate.get().open();
+            return waiting.proceed();
+          });
+    }
+    for (Consumer<MemoryPool> end :
+        List.<Consumer<MemoryPool>>of(
+            MemoryPool::freeAllBlocks, pool -> pool.trim(0), MemoryPool::close)) {
+      frees.set(0);
+      AtomicBoolean early = new AtomicBoolean();
+      try (Buffer memory = MemoryResource.direct().allocate(32 * MIB, stream);
+          MemoryPool pool = poolOf(cuda, memory, () -> early.set(!opened.get()))) {
+        Buffer block = pool.allocate(MIB, stream);
+        gate.set(Gate.on(stream));
+        opened.set(false);
+        block.fill((byte) 1, stream);
+        block.close();
+        end.accept(pool);
+        assertThat(frees).hasValue(1);
+        assertThat(early).isFalse();
+        stream.synchronize();
+      }
+    }
+  }
+
+  private MemoryPool poolOf(Cuda cuda, Buffer memory, Runnable free) {
+    MemoryResource upstream =
+        (bytes, _) ->
+            cuda.device(0)
+                .adopt(
+                    memory.address(),
+                    bytes,
+                    () -> {
+                      frees.incrementAndGet();
+                      free.run();
+                    });
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
   }
 }
