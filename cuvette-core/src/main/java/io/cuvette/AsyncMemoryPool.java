@@ -333,11 +333,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private OrderedDevicePool devicePool(CudaDevice device) {
-    Objects.requireNonNull(device, "device");
-    if (device.cuda() != cuda) {
-      throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(device));
-    }
+    CudaDevice.coreOf(device).checkOf(cuda.session());
     cuda.checkOpen();
     if (ending.ended()) {
       throw new IllegalStateException(this + " is closed");

@@ -14,6 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -107,9 +108,16 @@ class MemoryOfAnotherCudaTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage(stream + " belongs to another Cuda than the pool");
     }
-    assertThatThrownBy(() -> pool.stats(second.device(0)))
+    assertThatThrownBy(() -> pool.freeAllBlocks(stream))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage(second.device(0) + " belongs to another Cuda than the pool");
+        .hasMessage(stream + " belongs to another Cuda than the pool");
+    AsyncMemoryPool async = new AsyncMemoryPool(first);
+    for (Consumer<CudaDevice> call :
+        List.<Consumer<CudaDevice>>of(pool::freeAllBlocks, pool::stats, async::limit)) {
+      assertThatThrownBy(() -> call.accept(second.device(0)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(second.device(0) + " belongs to another Cuda");
+    }
   }
 
   @Test

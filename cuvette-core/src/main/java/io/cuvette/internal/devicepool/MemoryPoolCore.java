@@ -127,6 +127,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(Device device) {
+    device.checkOf(session());
     streams().relief().awaitReturns();
     streams().relief().settleClosed();
     long released = release(device);
@@ -148,6 +149,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(OpenStream stream) {
+    checkOwn(stream.state);
     DevicePool pool = devicePools.get(stream.on());
     return pool == null ? 0 : pool.freeAllBlocks(stream.state);
   }
@@ -284,11 +286,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   private DevicePool devicePool(Device device) {
-    Objects.requireNonNull(device, "device");
-    if (device.session() != session()) {
-      throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(device));
-    }
+    device.checkOf(session());
     DevicePool pool = devicePools.get(device);
     if (pool != null) {
       return pool;

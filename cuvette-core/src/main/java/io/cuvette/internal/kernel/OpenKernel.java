@@ -127,9 +127,7 @@ public final class OpenKernel {
   }
 
   private <T extends @Nullable Object> T ask(Device device, Function<CudaDriver, T> question) {
-    if (device.session() != session()) {
-      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(device));
-    }
+    device.checkOf(session());
     device.context();
     try {
       return module.ask(question);
@@ -193,9 +191,7 @@ public final class OpenKernel {
       ArgumentReader reader,
       Consumer<UsedMemory> use,
       LaunchNode<T> node) {
-    if (device.session() != session()) {
-      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(device));
-    }
+    device.checkOf(session());
     module.ending.checkOpen();
     Arguments packed = new Arguments(this);
     packed.pack(arguments, reader);
