@@ -65,6 +65,24 @@ class MemoryInCaptureTest {
     Graph.awaitGone(pool, origin);
   }
 
+  /** The graph may run beside that. */
+  @CudaTest(simulatedOnly = true)
+  void blockThatAStreamOutsideUsesMeanwhile_isNotUsedAgain(
+      MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream outside) {
+    CudaGraph graph =
+        stream.capture(() -> {
+          Buffer shared = pool.allocate(BYTES, stream);
+          shared.fill((byte) 1, outside);
+          shared.close();
+          try (Buffer next = pool.allocate(BYTES, stream)) {
+            assertThat(next.address()).isNotEqualTo(shared.address());
+          }
+        });
+    outside.synchronize();
+    graph.close();
+    Graph.awaitGone(pool, stream);
+  }
+
   @CudaTest
   void streamsOfACapture_doNotShareWhatTheyClosed(
       MemoryPool pool, @NonBlocking CudaStream origin, @NonBlocking CudaStream fork) {
