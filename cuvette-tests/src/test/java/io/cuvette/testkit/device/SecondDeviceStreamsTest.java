@@ -172,4 +172,15 @@ class SecondDeviceStreamsTest {
     assertThat(script.count("ctxSynchronize")).isOne();
     assertThat(script.notes()).isEmpty();
   }
+
+  /** The gate opens by itself in half a minute. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void deviceIsWaitedFor_whateverTheOtherIsAt(
+      @NonBlocking CudaStream first, @OnDevice(1) CudaStream second) {
+    try (Gate _ = Gate.on(first)) {
+      second.device().synchronize();
+      assertThat(first.isDone()).isFalse();
+    }
+    first.synchronize();
+  }
 }
