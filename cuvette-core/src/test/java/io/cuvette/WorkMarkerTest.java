@@ -339,6 +339,11 @@ class WorkMarkerTest {
     boolean _ = marker.isDone();
     assertThat(spares.count()).isEqualTo(before + 1);
     assertThat(marker.isDone()).isTrue();
+    long _ = stream.handle(); // from now on a graph may have an event of the stream
+    WorkMarker ofExposed = WorkMarker.oneOfMany(stream.state);
+    ofExposed.record();
+    ofExposed.abandon();
+    assertThat(spares.count()).as("destroyed").isEqualTo(before);
   }
 
   @Test
