@@ -366,6 +366,35 @@ class SanitizerHostRaceTest {
     assertThat(reports).isEmpty();
   }
 
+  /** It is queued by launches alone, of which there is none. */
+  @Test
+  void hostFunctionThatIsCaptured_changesNothing() {
+    try (Machine on = new Machine(3)) {
+      on.driver.captures().streamBeginCapture(0, on.stream, 2);
+      on.driver.streams().launchHostFunc(0, on.stream, () -> {});
+      long graph = on.driver.captures().streamEndCapture(0, on.stream);
+      on.send(on.pinned);
+      on.pinned.fill((byte) 2);
+      on.synchronize();
+      on.driver.graphs().graphDestroy(graph);
+      assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+    }
+  }
+
+  /** Whoever writes the word may have written all that is read behind the wait before. */
+  @Test
+  void memoryThatIsReadBehindAWaitForAWord_isFilledUntilThen() {
+    try (Machine on = new Machine(3)) {
+      MemorySegment word = on.driver.memory().memHostAlloc(0, 4, 0).fill((byte) 0);
+      on.driver.streams().streamWaitValue32(0, on.stream, word.address(), 1, 1);
+      on.send(on.pinned);
+      on.pinned.fill((byte) 2);
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      on.synchronize();
+    }
+    assertThat(reports).isEmpty();
+  }
+
   private static void await(CountDownLatch latch) {
     try {
       assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();

@@ -411,4 +411,23 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     assertThat(above.leaks()).isEmpty();
     assertSilent();
   }
+
+  /** Each copy of a batch has its own bytes. */
+  @Test
+  void copyOfABatch_isCheckedAsIfItWereAlone() {
+    long target = memory();
+    long source = memory();
+    write(source, 0);
+    copy(new long[] {target, target + 8}, new long[] {source, source + 8}, 8, 1016);
+    assertSilent();
+    copy(new long[] {target, target + 8}, new long[] {source, source}, 8, 1017);
+    assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message()).contains("write of 1017 bytes");
+    reports.clear();
+    copy(new long[] {target, target}, new long[] {source, source + 8}, 8, 1017);
+    assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message()).contains("read of 1017 bytes");
+  }
+
+  private void copy(long[] targets, long[] sources, long... bytes) {
+    driver.transfers().memcpyBatchAsync(0, targets, sources, bytes, 0);
+  }
 }

@@ -268,6 +268,27 @@ class MemoryCountsTest extends SimTestBase {
     }
   }
 
+  /** What has to go when a device has no room is what nobody has wanted for longest. */
+  @Test
+  void managedMemoryThatWasWantedLast_staysLongest() {
+    long[] memory = new long[2];
+    for (int step = 0; step < 3; step++) {
+      int which = step % 2;
+      if (memory[which] == 0) {
+        memory[which] = driver.memory().memAllocManaged(0, 8 * PAGE, 1).address();
+      }
+      driver.memory().memPrefetchAsync(0, memory[which], 8 * PAGE, 1, 0, 0);
+      driver.streams().streamSynchronize(0, 0);
+    }
+    long plain = driver.memory().memAlloc(0, 64 * MIB - 10 * PAGE);
+    assertThat(freeBytes(driver, 0)).isZero();
+    driver.memory().memFree(0, memory[1]);
+    assertThat(freeBytes(driver, 0)).as("of the one that was wanted before").isEqualTo(2 * PAGE);
+    driver.memory().memFree(0, memory[0]);
+    assertThat(freeBytes(driver, 0)).isEqualTo(10 * PAGE);
+    driver.memory().memFree(0, plain);
+  }
+
   /** Of no kind of memory of a device is anything left of what was in it before. */
   @ParameterizedTest
   @EnumSource(names = {"PLAIN", "POOLED", "OF_GRAPH"})

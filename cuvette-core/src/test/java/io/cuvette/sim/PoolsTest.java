@@ -132,6 +132,15 @@ class PoolsTest extends SimTestBase {
   }
 
   @Test
+  void currentPool_staysSo_whileOthersEnd() {
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    long another = driver.pools().memPoolCreate(ON_DEVICE);
+    driver.pools().deviceSetMemPool(0, mine);
+    driver.pools().memPoolDestroy(another);
+    assertThat(driver.pools().deviceGetMemPool(0)).isEqualTo(mine);
+  }
+
+  @Test
   void destroyedPool_isGone_andTheDefaultIsCurrentAgain() {
     long mine = driver.pools().memPoolCreate(ON_DEVICE);
     driver.pools().deviceSetMemPool(0, mine);

@@ -72,6 +72,20 @@ class RegisteredMemoryTest extends SimTestBase {
     assertThat(segment.toArray(ValueLayout.JAVA_BYTE)).containsOnly(6);
   }
 
+  @Test
+  void memoryRightBehindWhatIsRegistered_isNotPartOfIt() {
+    long half = segment.byteSize() / 2;
+    register(segment.asSlice(0, half), 0);
+    MemorySegment behind = segment.asSlice(half).fill((byte) 4);
+    long memory = driver.memory().memAlloc(0, half);
+    driver.transfers().memcpyHtoDAsync(0, memory, behind, 0);
+    driver.streams().streamSynchronize(0, 0);
+    behind.fill((byte) 5);
+    driver.transfers().memcpyDtoHAsync(0, behind, memory, 0);
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(behind.toArray(ValueLayout.JAVA_BYTE)).containsOnly(4);
+  }
+
   /** What is registered where, beside a list: no byte twice, and views change nothing of that. */
   @Test
   void memory_isRegisteredOnce_andKnownFromItsStartToItsEnd() {

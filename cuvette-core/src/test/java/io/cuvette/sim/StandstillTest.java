@@ -75,6 +75,23 @@ class StandstillTest {
     patient.streams().streamSynchronize(0, behind);
   }
 
+  /** It is the program that has not asked for it yet. */
+  @Test
+  void workThatCanRun_mayStandForAnyTime() throws InterruptedException {
+    try (SimulatedDriver lazy =
+        SimulatedDriver.open(SimulatedOptions.parse("queues=1,pace=lazy,queuePatience=" + SHORT))) {
+      long[] streams = {stream(lazy), stream(lazy)};
+      long memory = lazy.memory().memAlloc(0, 64);
+      for (long stream : streams) {
+        lazy.transfers().memsetD8Async(0, memory, (byte) 1, 64, stream);
+      }
+      Thread.sleep(3 * SHORT);
+      for (long stream : streams) {
+        lazy.streams().streamSynchronize(0, stream);
+      }
+    }
+  }
+
   @Test
   void queueOfSeveralStreams_thatStandsForLonger_failsItsDevice() {
     hold(hasty, stream(hasty));

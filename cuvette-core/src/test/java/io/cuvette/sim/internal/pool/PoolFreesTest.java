@@ -75,6 +75,20 @@ class PoolFreesTest {
     assertThat(frees.settle(_ -> true)).containsExactly(at(0, 1), at(3, 1), at(8, 4));
   }
 
+  /** It was allocated again, and freed again on another stream perhaps. */
+  @Test
+  void partOfAFree_thatIsInALaterOne_isOfTheLaterOneAlone() {
+    assertThat(frees.take(at(8, 2))).isEqualTo(2 * UNIT);
+    PoolFree later = free(8, 2);
+    frees.add(later);
+    assertThat(frees.find(UNIT, free -> free == apart)).isEqualTo(at(10, 1));
+    assertThat(frees.find(2 * UNIT, free -> free == apart)).isEqualTo(at(10, 2));
+    assertThat(frees.find(2 * UNIT, free -> free == later)).isEqualTo(at(8, 2));
+    assertThat(frees.settle(free -> free == apart)).containsExactly(at(10, 2));
+    assertThat(frees.of(at(8, 4))).containsExactly(later);
+    assertThat(frees.settle(free -> free == later)).containsExactly(at(8, 2));
+  }
+
   @Test
   void freeThatIsSettled_orTakenWhole_isNotAskedAboutAgain() {
     assertThat(frees.settle(free -> free == first)).containsExactly(at(0, 2));

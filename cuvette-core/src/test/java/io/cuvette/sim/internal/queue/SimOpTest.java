@@ -106,4 +106,31 @@ class SimOpTest {
     assertThat(stream.queue).isNotSameAs(other.queue);
     assertThat(queues[0].id).isNotEqualTo(queues[1].id).isNegative();
   }
+
+  @Test
+  void legacyStream_waitsForOthersThatBlock_andIsNoneOfThem() {
+    SimStream legacy = device.legacy();
+    SimStream blocking = new SimStream(device, 9, 0, 0);
+    assertThat(List.of(legacy.isBlocking(), blocking.isBlocking(), stream.isBlocking()))
+        .containsExactly(false, true, false);
+    SimOp first = appended(legacy, SimOp.point(legacy, 0));
+    device.added(legacy);
+    assertThat(device.hasBlockingEnds()).isFalse();
+    assertThat(legacy.legacyToWaitFor()).isNull();
+    assertThat(stream.legacyToWaitFor()).isNull();
+    assertThat(blocking.legacyToWaitFor()).isSameAs(first);
+    assertThat(blocking.legacyToWaitFor()).as("once").isNull();
+  }
+
+  @Test
+  void device_isBusyUntilTheLastEndOfItsStreams_whicheverRanLast() {
+    stream.nanos = 50;
+    device.removed(stream);
+    other.nanos = 20;
+    device.removed(other);
+    assertThat(device.lastEndNanos()).isEqualTo(50);
+    other.nanos = 60;
+    device.removed(other);
+    assertThat(device.lastEndNanos()).isEqualTo(60);
+  }
 }

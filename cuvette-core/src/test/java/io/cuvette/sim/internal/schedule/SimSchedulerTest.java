@@ -10,6 +10,7 @@ import io.cuvette.sim.SimulatedPace;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
+import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -171,6 +172,74 @@ class SimSchedulerTest {
     assertThat(function.getCount()).isZero();
   }
 
+  /** The device that fails has ended it already, and its thread goes on with those of others. */
+  @Test
+  void hostFunctionWhoseDeviceFailsMeanwhile_endsOnce() throws InterruptedException {
+    CountDownLatch began = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    SimOp function =
+        SimOp.host(
+            device.legacy(),
+            () -> {
+              began.countDown();
+              awaitUninterruptibly(goOn);
+            },
+            0);
+    scheduler.submit(function);
+    outsideOfTheLock(began::await);
+    scheduler.fail(device, new SimRefusal(CudaStatus.LAUNCH_FAILED, "meanwhile"));
+    assertThat(function.isDone()).isTrue();
+    assertThat(scheduler.isAnyPending()).isFalse();
+    CountDownLatch ran = new CountDownLatch(1);
+    SimOp last = SimOp.host(other.legacy(), ran::countDown, 0);
+    scheduler.submit(last);
+    long finished = scheduler.finished();
+    goOn.countDown();
+    outsideOfTheLock(() -> assertThat(ran.await(60, TimeUnit.SECONDS)).isTrue());
+    scheduler.await(last);
+    assertThat(scheduler.finished()).isEqualTo(finished + 1);
+    assertThat(scheduler.isAnyPending()).isFalse();
+    other.checkWorks();
+  }
+
+  private interface Step {
+    void run() throws InterruptedException;
+  }
+
+  private void outsideOfTheLock(Step step) throws InterruptedException {
+    scheduler.lock.unlock();
+    try {
+      step.run();
+    } finally {
+      scheduler.lock.lock();
+    }
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Whoever fills it has room once some of that was run, and counts no longer. */
+  @Test
+  void queueThatWasFull_hasNobodyWaitingForIt() {
+    SimStream stream = new SimStream(new SimDevice(3, 7, 0, 2), 8, SimStream.NON_BLOCKING, 0);
+    for (int call = 0; call < 3; call++) {
+      scheduler.beginCall();
+      for (int i = 0; i < 4; i++) {
+        scheduler.submit(SimOp.point(stream, 0));
+      }
+      assertThat(stream.queue.isOverfull()).isTrue();
+      scheduler.endCall();
+      assertThat(stream.queue.isOverfull()).isFalse();
+      assertThat(stream.queue.waiting).isZero();
+      assertThat(stream.queue.holdsUpOthers()).isFalse();
+    }
+  }
+
   /** What was done before is; what is outside of the driver is gone with it. */
   @Test
   void schedulerThatIsClosed_hasNoWork_andEndsWaits() {
@@ -212,12 +281,7 @@ class SimSchedulerTest {
   private void runSharedRecord() throws InterruptedException {
     CountDownLatch ran = new CountDownLatch(1);
     scheduler.sharedRecords().add(queued(ran::countDown));
-    scheduler.lock.unlock();
-    try {
-      ran.await();
-    } finally {
-      scheduler.lock.lock(); // which the thread has until it rests
-    }
+    outsideOfTheLock(ran::await); // whose thread has the lock until it rests
   }
 
   @SuppressWarnings("unchecked")
