@@ -2,16 +2,23 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.TracingDriver;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
 /** What is made to look at handles of this process's own. */
 class LookedAtHandlesTest {
+  private static final int OFFSET_AT = 24;
+
   private static final List<List<String>> PAIRS =
       List.of(
           List.of("memPoolCreate", "memPoolDestroy"),
@@ -49,6 +56,48 @@ class LookedAtHandlesTest {
         }
         assertThat(count(calls, "closed")).isEqualTo(round == 0 ? 1 : 0);
       }
+    }
+  }
+
+  /** Its handles are then taken as they are, as with a driver that nothing is known of. */
+  @Test
+  void driverWhoseOffsetsAreNoBytes_isNotSecondGuessed() {
+    for (boolean areBytes : new boolean[] {true, false}) {
+      try (Cuda cuda =
+          Cuda.open(
+              CudaOptions.simulated()
+                  .withDecorator(sim -> {
+                    CudaDriver below = new PeerHandlesTest.Exporting(sim);
+                    return areBytes ? below : new InUnits(below);
+                  }))) {
+        PeerHandles handles = new PeerHandles(_ -> {});
+        byte[] handle = PeerHandlesTest.pointer(1 << 20, 4096);
+        PeerHandles.Range range = handles.range(cuda.device(0).core(), handle);
+        assertThat(range != null).as("offsets in bytes").isEqualTo(areBytes);
+      }
+    }
+  }
+
+  /** The offsets of its handles count units of 512 bytes. */
+  private static final class InUnits extends ForwardingDriver {
+    private final IpcCalls calls =
+        new ForwardingIpc(delegate().sharing()) {
+          @Override
+          public byte[] memPoolExportPointer(long address) {
+            byte[] handle = super.memPoolExportPointer(address);
+            ByteBuffer words = ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
+            words.putLong(OFFSET_AT, words.getLong(OFFSET_AT) / 512);
+            return handle;
+          }
+        };
+
+    InUnits(CudaDriver below) {
+      super(below);
+    }
+
+    @Override
+    public IpcCalls sharing() {
+      return calls;
     }
   }
 

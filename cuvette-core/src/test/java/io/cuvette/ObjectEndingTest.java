@@ -61,6 +61,23 @@ class ObjectEndingTest {
     handle.awaitOperations(0);
   }
 
+  /** Who takes it over waits for all who hold it but for those that it is lent to still. */
+  @Test
+  void loanThatCameBack_isNotTakenForAnOperationThatHoldsItLater() {
+    handle.lend();
+    assertThat(handle.lenders()).isEqualTo(1);
+    assertThat(handle.holds()).isEqualTo(1);
+    handle.returned();
+    assertThat(handle.lenders()).isZero();
+    assertThat(handle.holds()).isZero();
+    handle.hold();
+    Thread owner = Thread.ofPlatform().daemon().start(handle::takeOver);
+    assertThat(Await.until(handle::ended, TimeUnit.SECONDS.toNanos(60))).isTrue();
+    assertThat(owner.isAlive()).as("waits for the operation").isTrue();
+    handle.unhold();
+    assertThat(Await.until(() -> !owner.isAlive(), TimeUnit.SECONDS.toNanos(60))).isTrue();
+  }
+
   @Test
   void collector_looksForNothing_whereLeaksAreNotTracked() {
     try (Cuda off = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF))) {

@@ -14,6 +14,7 @@ import io.cuvette.Dim3;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
@@ -44,6 +45,32 @@ class WithoutAttributeTest {
       stream.launch(kernel, SMALL);
       stream.synchronize();
     }
+  }
+
+  /** What the driver does not know is left out; any other failure is told, and asked again. */
+  @CudaTest(simulatedOnly = true)
+  void attributeThatCannotBeRead_isNoneThatTheDriverDoesNotKnow(Cuda cuda, ScriptedDriver driver) {
+    CudaDevice device = cuda.device(0);
+    driver.answer(
+        "deviceGetAttribute",
+        call -> {
+          if (call.number("attribute") == DeviceAttribute.CLUSTER_LAUNCH.code()) {
+            throw new CudaException(CudaStatus.ECC_UNCORRECTABLE, call.name(), "by the test");
+          }
+          return call.proceed();
+        });
+    assertThatThrownBy(device::attributes).isInstanceOf(CudaException.class);
+    driver.answer(
+        "deviceGetAttribute",
+        call -> {
+          if (call.number("attribute") == DeviceAttribute.CLUSTER_LAUNCH.code()) {
+            throw new CudaException(CudaStatus.INVALID_VALUE, call.name(), "by the test");
+          }
+          return call.proceed();
+        });
+    assertThat(device.attributes())
+        .doesNotContainKey(DeviceAttribute.CLUSTER_LAUNCH)
+        .containsKey(DeviceAttribute.MULTIPROCESSOR_COUNT);
   }
 
   /** An older driver has not even the question. */

@@ -16,6 +16,8 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -43,6 +45,22 @@ class ElasticEdgesTest {
       assertThat(pool.trim(6 * MIB)).isZero();
       assertThat(pool.trim(1)).isEqualTo(6 * MIB);
       pool.assertConsistent();
+    }
+  }
+
+  /** The first stream's own work is done, but what others queued by its handle is not. */
+  @CudaTest(simulatedOnly = true)
+  void memoryFreedInAStreamThatOthersUseToo_isNotAnotherStreamsAtOnce(
+      Cuda cuda, @NonBlocking CudaStream one, @NonBlocking CudaStream other) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer first = pool.allocate(4 * MIB, one);
+      try (Gate _ = Gate.on(one)) {
+        first.close();
+        try (Buffer second = pool.allocate(4 * MIB, other)) {
+          assertThat(second.address()).isNotEqualTo(first.address());
+        }
+      }
+      one.synchronize();
     }
   }
 

@@ -113,6 +113,31 @@ class ElasticFaultsTest {
     }
   }
 
+  /** Also where more than one place is released, and only the first of them fails. */
+  @Test
+  void memoryBesideSomeThatCannotBeUnmapped_isReleased() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer first = pool.allocate(8 * MIB, stream);
+      try (Buffer _ = pool.allocate(8 * MIB, stream)) {
+        pool.allocate(8 * MIB, stream).close();
+        first.close();
+        stream.synchronize();
+        script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+        assertThatThrownBy(() -> pool.trim(0)).hasMessageContaining("scripted by the test");
+        assertThat(pool.freeBytes()).isEqualTo(8 * MIB);
+        pool.assertConsistent();
+        pool.allocate(16 * MIB, stream).close();
+        stream.synchronize();
+        assertThat(pool.trim(0)).isPositive();
+        assertThat(pool.totalBytes()).isEqualTo(8 * MIB);
+        pool.assertConsistent();
+      }
+    }
+  }
+
   /** The addresses of memory that is still mapped are nobody else's. */
   @Test
   void addressesOfMemoryThatCannotBeUnmapped_areKeptUntilItIs() {

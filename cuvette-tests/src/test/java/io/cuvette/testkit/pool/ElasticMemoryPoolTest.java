@@ -70,6 +70,11 @@ class ElasticMemoryPoolTest {
       long before = pool.pages().pieces();
       try (Buffer _ = pool.allocate(64 * MIB)) {
         assertThat(pool.pages().pieces() - before).isEqualTo(2); // of 32 MiB
+        pool.setLimit(MemoryLimit.ofBytes(12_000 * MIB));
+        try (Buffer _ = pool.allocate(64 * MIB)) {
+          assertThat(pool.pages().pieces() - before).as("a third is left").isEqualTo(2 + 2);
+        }
+        pool.trim(0);
         pool.setLimit(MemoryLimit.ofBytes(9000 * MIB));
         try (Buffer _ = pool.allocate(64 * MIB)) {
           assertThat(pool.pages().pieces() - before).isEqualTo(2 + 8); // of 8 MiB

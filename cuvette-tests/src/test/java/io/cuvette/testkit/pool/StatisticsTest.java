@@ -93,6 +93,19 @@ class StatisticsTest {
     assertThat(pool.stats().peakHeldBytes()).isZero();
   }
 
+  /** It was in use once at a time, so the pool never had more in use than it held. */
+  @CudaTest
+  void memoryThatAnotherStreamTakes_isInThePeakOnce(
+      MemoryPool pool, CudaStream one, CudaStream other) {
+    pool.allocate(2 * MIB, one).close();
+    one.synchronize();
+    try (Buffer _ = pool.allocate(2 * MIB, other)) {
+      assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+      assertThat(pool.stats().peakHeldBytes()).isEqualTo(2 * MIB);
+      assertThat(pool.stats().peakUsedBytes()).isEqualTo(2 * MIB);
+    }
+  }
+
   @CudaTest
   void peaksOfClosedStreams_startAnewToo(Cuda cuda, MemoryPool pool) {
     try (CudaStream stream = cuda.device(0).createStream()) {
