@@ -107,6 +107,24 @@ class GraphContentsTest extends SimTestBase {
     assertThat(driver.machine.graphs.conditions.find(condition)).isNull();
   }
 
+  /** From its update on an executable reads those of the graph that it was updated to. */
+  @Test
+  void conditionsBeforeAnUpdate_areNotKeptByIt_andThoseBehindItAre() {
+    long before = condition(graph);
+    added(0, graph, new GraphNodeParams.Conditional(before, GraphConditionType.IF, 1));
+    long executable = instantiate(graph).executable();
+    long next = driver.graphs().graphCreate();
+    long behind = condition(next);
+    added(0, next, new GraphNodeParams.Conditional(behind, GraphConditionType.IF, 1));
+    assertThat(driver.graphs().graphExecUpdate(0, executable, next).result()).isZero();
+    driver.graphs().graphDestroy(graph);
+    driver.graphs().graphDestroy(next);
+    assertThat(driver.machine.graphs.conditions.find(before)).isNull();
+    assertThat(driver.machine.graphs.conditions.find(behind)).isNotNull();
+    driver.graphs().graphExecDestroy(executable);
+    assertThat(driver.machine.graphs.conditions.find(behind)).isNull();
+  }
+
   @Test
   void graphThatCannotBeCopied_isNotCopiedInPart() {
     long child = added(0, graph, new GraphNodeParams.Child(driver.graphs().graphCreate())).node();
