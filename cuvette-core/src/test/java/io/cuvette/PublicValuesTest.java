@@ -271,6 +271,29 @@ class PublicValuesTest {
   }
 
   @Test
+  void fractionOfADevice_isWholeBytesOfIt_andOneAtLeast() {
+    MemoryLimit third = MemoryLimit.ofFraction(0.3);
+    for (long bytes = 1; bytes < 100; bytes++) {
+      assertThat(third.bytesOf(bytes)).isEqualTo(Math.max(1, bytes * 3 / 10));
+    }
+    assertThat(MemoryLimit.ofFraction(1).bytesOf(Long.MAX_VALUE)).isEqualTo(Long.MAX_VALUE);
+    assertThat(MemoryLimit.ofFraction(1e-300).bytesOf(Long.MAX_VALUE)).isEqualTo(1);
+  }
+
+  @Test
+  void gridInClusters_hasTheSameBlocks_inEachDimension() {
+    LaunchConfig config = LaunchConfig.of(new Dim3(12, 15, 14), Dim3.ONE);
+    LaunchConfig clustered = config.inClustersOf(new Dim3(2, 3, 7));
+    assertThat(clustered.grid()).isEqualTo(new Dim3(6, 5, 2));
+    assertThat(clustered.cluster()).isEqualTo(new Dim3(2, 3, 7));
+    assertThat(clustered.blocks()).isEqualTo(config.blocks());
+    for (Dim3 wrong : new Dim3[] {new Dim3(5, 1, 1), new Dim3(1, 2, 1), new Dim3(1, 1, 3)}) {
+      assertThatThrownBy(() -> config.inClustersOf(wrong))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
   void deviceOfTheProcess_isThatOfItsSettings() {
     assertThat(Environment.device()).isEqualTo(Environment.device(System::getenv)).isNotBlank();
   }
