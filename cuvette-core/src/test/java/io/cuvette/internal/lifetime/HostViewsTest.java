@@ -17,6 +17,8 @@ class HostViewsTest {
   private final Forgotten other = new Forgotten();
 
   private static final class Forgotten extends Ending {
+    private boolean isOut;
+
     Forgotten() {
       super(new Object(), null, null);
     }
@@ -28,6 +30,11 @@ class HostViewsTest {
 
     @Override
     public void release() {}
+
+    @Override
+    public boolean isOut() {
+      return isOut;
+    }
   }
 
   /** An arena that others use for a while: so often it cannot be closed. */
@@ -127,6 +134,21 @@ class HostViewsTest {
     assertThat(view.close()).isTrue();
     assertThat(views.find(at(address, address + BYTES))).isNull();
     assertThat(views.addressOf(at(address, address + BYTES))).isEqualTo(address);
+  }
+
+  /** Another library has it, and reads it until it gives it back. */
+  @Test
+  void viewOfMemoryThatIsLent_isLeftOpen_asAllAreClosed() {
+    UsedArena mine = new UsedArena(0);
+    UsedArena lent = new UsedArena(0);
+    var _ = views.add(memory, mine, mine.allocate(BYTES, 1), DRIVER);
+    HostViews<Forgotten>.View later = views.add(other, lent, lent.allocate(BYTES, 1), DRIVER);
+    other.isOut = true;
+    views.closeAll();
+    assertThat(mine.scope().isAlive()).isFalse();
+    assertThat(lent.scope().isAlive()).isTrue();
+    assertThat(later.close()).isTrue();
+    assertThat(lent.scope().isAlive()).isFalse();
   }
 
   @Test
