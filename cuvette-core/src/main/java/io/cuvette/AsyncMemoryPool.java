@@ -333,8 +333,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private OrderedDevicePool devicePool(CudaDevice device) {
-    CudaDevice.coreOf(device).checkOf(cuda.session());
-    cuda.checkOpen();
+    cuda.checkMine(device);
     if (ending.ended()) {
       throw new IllegalStateException(this + " is closed");
     }

@@ -476,7 +476,7 @@ public final class Cuda implements AutoCloseable {
     CudaStream.coreOf(stream).checkOf(session);
   }
 
-  private void checkMine(CudaDevice device) {
+  void checkMine(CudaDevice device) {
     Objects.requireNonNull(device, "device");
     session.checkOpen();
     if (device.cuda() != this) {

@@ -130,9 +130,13 @@ final class RefusedFrees {
           "eventDestroy",
           "ipcCloseMemHandle" ->
           new Resource(name, arguments[1]);
-      case "graphDestroy", "memPoolDestroy", "libraryUnload", "memRelease", "memAddressFree" ->
+      case "graphDestroy",
+          "memPoolDestroy",
+          "libraryUnload",
+          "memRelease",
+          "memUnmap",
+          "memAddressFree" ->
           new Resource(name, arguments[0]);
-      case UNMAP -> new Resource(name, List.of(arguments)); // a part of it leaves the rest
       case "callFree", "mathHandleDestroy" -> new Resource(name, arguments[2]);
       default -> null;
     };

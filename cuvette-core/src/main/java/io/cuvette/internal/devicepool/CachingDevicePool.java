@@ -5,7 +5,6 @@ import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Loans.Loan;
@@ -167,9 +166,8 @@ public final class CachingDevicePool extends DevicePool {
 
   private Memory askNow(long bytes, OpenStream stream) {
     Memory chunk = pool.upstream().ask(bytes, stream, device);
-    Block block = chunk.block();
-    if (block.home != null || block.depth() == BlockReports.FOREIGN) {
-      block.use(stream.state); // another stream's memory, or of others, whose free does not wait
+    if (chunk.block().home != null || chunk.block().depth() == BlockReports.FOREIGN) {
+      chunk.block().use(stream.state); // another stream's, or others', whose free does not wait
     }
     return chunk;
   }

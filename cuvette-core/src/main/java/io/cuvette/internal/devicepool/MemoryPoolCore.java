@@ -127,7 +127,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(Device device) {
-    device.checkOf(session());
+    checkOwn(device);
     streams().relief().awaitReturns();
     streams().relief().settleClosed();
     long released = release(device);
@@ -263,6 +263,13 @@ public final class MemoryPoolCore extends PoolCore {
     return devicePool;
   }
 
+  private void checkOwn(Device device) {
+    if (device.session() != session()) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(device));
+    }
+  }
+
   private void checkOwn(DriverStream stream) {
     if (stream.session != session()) {
       throw new IllegalArgumentException(
@@ -286,7 +293,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   private DevicePool devicePool(Device device) {
-    device.checkOf(session());
+    checkOwn(device);
     DevicePool pool = devicePools.get(device);
     if (pool != null) {
       return pool;

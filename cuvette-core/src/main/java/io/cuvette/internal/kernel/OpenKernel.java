@@ -127,7 +127,9 @@ public final class OpenKernel {
   }
 
   private <T extends @Nullable Object> T ask(Device device, Function<CudaDriver, T> question) {
-    device.checkOf(session());
+    if (device.session() != session()) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(device));
+    }
     device.context();
     try {
       return module.ask(question);
@@ -191,7 +193,9 @@ public final class OpenKernel {
       ArgumentReader reader,
       Consumer<UsedMemory> use,
       LaunchNode<T> node) {
-    device.checkOf(session());
+    if (device.session() != session()) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(device));
+    }
     module.ending.checkOpen();
     Arguments packed = new Arguments(this);
     packed.pack(arguments, reader);

@@ -60,17 +60,6 @@ public final class Device {
     return session;
   }
 
-  /**
-   * Checks that it is a device of a session.
-   *
-   * @throws IllegalArgumentException if it is of another
-   */
-  public void checkOf(Session of) {
-    if (session != of) {
-      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(this));
-    }
-  }
-
   /** The identity of the device (cuDeviceGetUuid). */
   public UUID uuid() {
     return session.ask(driver -> driver.devices().deviceGetUuid(id));
