@@ -168,6 +168,21 @@ class GraphMemoryTest {
     Graph.awaitGone(pool, stream);
   }
 
+  /** A copy that the driver refuses has none of the graph's memory. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAGraphThatCouldNotBeCopied_isFreeAgainWithTheGraph(
+      Cuda cuda, ScriptedDriver script, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer result = cuda.allocate(ITEM, stream)) {
+      CudaGraph graph = step(stream, CaptureOptions.DEFAULTS, 8, pool, result);
+      script.fail("graphClone", CudaStatus.OUT_OF_MEMORY, 1);
+      assertThatThrownBy(graph::copy).isInstanceOf(CudaException.class);
+      graph.close();
+      Graph.awaitGone(pool, stream);
+      pool.freeAllBlocks();
+      assertThat(pool.stats().heldBytes()).isZero();
+    }
+  }
+
   /** The next graph can be launched in another stream, beside that use. */
   @CudaTest
   void memoryOfACapture_thatItsStreamUsesAfterwards_isNotTakenAtOnceByTheNextCapture(
