@@ -312,7 +312,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public void close() {
-    ending.close();
+    ending.close(this);
   }
 
   /** Lets the pools go; those made here are destroyed with their last memory. */

@@ -382,7 +382,7 @@ abstract class BufferBase implements Face {
   /** Implements {@link Buffer#close()}. */
   public final void close() {
     if (root == null) {
-      block().close();
+      block().close(this);
     }
   }
 

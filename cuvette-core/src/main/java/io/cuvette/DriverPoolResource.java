@@ -63,7 +63,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       throw e;
     }
     if (pool.session().isClosed()) {
-      ending.close(); // nobody may look at the children any more
+      ending.close(this); // nobody may look at the children any more
     }
   }
 
@@ -166,7 +166,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
         block.unhold();
       }
     }
-    block.close();
+    block.close(this);
   }
 
   /** {@return the attributes of the pool, queried each time} */
@@ -269,7 +269,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    */
   @Override
   public final void close() {
-    ending.close();
+    ending.close(this);
   }
 
   final Cuda cuda() {

@@ -464,7 +464,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public void close() {
-    core.close();
+    core.close(this);
   }
 
   @Override

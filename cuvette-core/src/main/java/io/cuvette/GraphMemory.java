@@ -55,7 +55,7 @@ public final class GraphMemory implements AutoCloseable {
    */
   @Override
   public void close() {
-    ending.close();
+    ending.close(this);
   }
 
   @Override

@@ -77,7 +77,7 @@ public final class LibraryHandle implements AutoCloseable {
    */
   @Override
   public void close() {
-    ending.close();
+    ending.close(this);
   }
 
   @Override

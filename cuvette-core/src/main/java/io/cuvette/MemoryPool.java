@@ -321,7 +321,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public void close() {
-    core.close();
+    core.close(this);
   }
 
   /** It ends with its Cuda, and need not be closed. */

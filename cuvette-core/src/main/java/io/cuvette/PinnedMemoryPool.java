@@ -151,7 +151,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
    */
   @Override
   public void close() {
-    core.close();
+    core.close(this);
   }
 
   /** It ends with its Cuda, and need not be closed. */

@@ -40,7 +40,7 @@ class ChunkMoveTest {
 
   @AfterEach
   void close() {
-    pool.close();
+    pool.close(this);
     cuda.close();
   }
 
@@ -114,7 +114,7 @@ class ChunkMoveTest {
     one.close();
     pool.freeAllBlocks(cuda.device(0).core());
     assertThat(devicePool.busyCaches(0)).hasSize(1);
-    pool.close();
+    pool.close(this);
     assertThat(devicePool.busyCaches(0)).isEmpty();
     assertThatThrownBy(() -> CachesOfStream.of(two.state).of(pool))
         .as("the stream has forgotten the pool")
@@ -200,7 +200,7 @@ class ChunkMoveTest {
     first.close();
     assertThat(cuda.openObjects()).hasSize(open);
     Registration second = pool.addHook(new HookOfUser(cuda, hook), null);
-    pool.close();
+    pool.close(this);
     assertThat(cuda.openObjects()).as("neither the hook nor the pool").hasSize(open - 1);
     Registration late = pool.addHook(new HookOfUser(cuda, new MemoryHook() {}), null);
     assertThat(cuda.openObjects()).hasSize(open - 1);

@@ -114,7 +114,7 @@ class ClosedIsForgottenTest {
               0,
               (bytes, stream) -> new Workspace(0, 0, () -> {})));
     }
-    lent.forEach(each -> handles.end(each, each).close());
+    lent.forEach(each -> handles.end(each, each).close(each));
     return new WeakReference<>(lent.getLast());
   }
 

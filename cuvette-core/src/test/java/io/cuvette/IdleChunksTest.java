@@ -70,7 +70,7 @@ class IdleChunksTest {
   @AfterEach
   void close() {
     pool.assertConsistent();
-    pool.close();
+    pool.close(this);
     cuda.close();
   }
 

@@ -294,7 +294,7 @@ class LateAndRefusedTest {
     Object object = new Object();
     ObjectEnding ending =
         ObjectEnding.of(object, cuda.engine().session(), "an object", false, ends::incrementAndGet);
-    assertThat(ending.close()).isTrue();
+    assertThat(ending.close(this)).isTrue();
     cuda.close();
     assertThat(ends).hasValue(1);
     Reference.reachabilityFence(object);

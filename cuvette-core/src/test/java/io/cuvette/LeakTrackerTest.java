@@ -179,7 +179,7 @@ class LeakTrackerTest {
     for (int i = 0; i < 5; i++) {
       all.add(found(tracker));
     }
-    assertThat(all.getFirst().close()).as("by its owner, before").isTrue();
+    assertThat(all.getFirst().close(this)).as("by its owner, before").isTrue();
     all.get(1).hold();
     assertThat(tracker.drain()).isEqualTo(3);
     assertThat(tracker.found()).isEqualTo(3);

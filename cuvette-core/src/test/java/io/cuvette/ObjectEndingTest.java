@@ -91,7 +91,7 @@ class ObjectEndingTest {
   @Test
   void whatIsClosed_isNotForgotten() {
     ObjectEnding closed = new ObjectEnding(new Object(), cuda.session(), _ -> {});
-    closed.close();
+    closed.close(this);
     assertThat(closed.refersTo(null)).isTrue();
     assertThat(closed.isForgotten()).isFalse();
   }
@@ -108,7 +108,7 @@ class ObjectEndingTest {
         new ObjectEnding(
             new Object(), cuda.session(), _ -> released.set(Thread.currentThread()), null);
     held.hold();
-    Thread closing = Thread.ofPlatform().start(held::close);
+    Thread closing = Thread.ofPlatform().start(() -> held.close(this));
     Await.until(() -> held.ended() && isWaitingOrOver(closing));
     held.unhold();
     closing.join();

@@ -43,12 +43,12 @@ public class EndingStress {
 
   @Actor
   public void close() {
-    ending.close();
+    ending.close(this);
   }
 
   @Actor
   public void closeAgain() {
-    ending.close();
+    ending.close(this);
   }
 
   @Arbiter

@@ -86,7 +86,7 @@ public record Memory(
   /** Closes the buffer; does nothing for a slice. */
   public void close() {
     if (isWhole) {
-      block.close();
+      block.close(face);
     }
   }
 

@@ -146,7 +146,7 @@ public final class PlainBlock extends Block {
         use(capture.checked("allocate", stream));
       }
     } catch (RuntimeException e) {
-      Failures.runAfter(e, this::close);
+      Failures.runAfter(e, () -> close(this));
       throw e;
     }
   }

@@ -15,6 +15,7 @@ import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pool.PoolCore;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
 import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
@@ -98,7 +99,7 @@ public final class MemoryPoolCore extends PoolCore {
     stream.checkUsable();
     checkOpen();
     if (bytes == 0) {
-      checkOwn(stream.state);
+      checkOwn(stream.state, stream.state.session);
       return DirectMemory.empty(faces, stream);
     }
     DriverStream state = stream.state;
@@ -127,7 +128,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(Device device) {
-    checkOwn(device);
+    checkOwn(device, device.session());
     streams().relief().awaitReturns();
     streams().relief().settleClosed();
     long released = release(device);
@@ -149,7 +150,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(OpenStream stream) {
-    checkOwn(stream.state);
+    checkOwn(stream.state, stream.state.session);
     DevicePool pool = devicePools.get(stream.on());
     return pool == null ? 0 : pool.freeAllBlocks(stream.state);
   }
@@ -257,23 +258,16 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public DevicePool poolOf(DriverStream stream) {
-    checkOwn(stream);
+    checkOwn(stream, stream.session);
     DevicePool devicePool = devicePool(stream.device);
     checkOpen(); // again: whoever tears the pool down may not have seen the device's
     return devicePool;
   }
 
-  private void checkOwn(Device device) {
-    if (device.session() != session()) {
+  private void checkOwn(Object what, Session of) {
+    if (of != session()) {
       throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(device));
-    }
-  }
-
-  private void checkOwn(DriverStream stream) {
-    if (stream.session != session()) {
-      throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(stream));
+          "%s belongs to another Cuda than the pool".formatted(what));
     }
   }
 
@@ -293,7 +287,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   private DevicePool devicePool(Device device) {
-    checkOwn(device);
+    checkOwn(device, device.session());
     DevicePool pool = devicePools.get(device);
     if (pool != null) {
       return pool;

@@ -144,7 +144,7 @@ public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
   }
 
   public final void close() {
-    ending.close();
+    ending.close(this);
   }
 
   @Override

@@ -212,7 +212,7 @@ public final class OpenModule {
   /** Does nothing for one that is shared. */
   public void close() {
     if (!isShared) {
-      ending.close();
+      ending.close(this);
     }
   }
 

@@ -25,7 +25,7 @@ public final class SharedModules {
     OpenModule made = OpenModule.load(modules, code, true);
     OpenModule before = loaded.putIfAbsent(name, made);
     if (before != null) {
-      made.ending.close();
+      made.ending.close(made);
     }
     return before == null ? made : before;
   }

@@ -6,6 +6,7 @@ import io.cuvette.internal.base.Await;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.PhantomReference;
+import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 import org.jspecify.annotations.Nullable;
 
@@ -175,17 +176,23 @@ public abstract class Ending extends PhantomReference<Object> {
   /**
    * Ends it if nobody did; true if it was this call. Waits at most {@link #PATIENCE_NANOS} for
    * operations that use it, and for no pool that lends from it: that gives it back later.
+   *
+   * @param of its object, which the collector does not find forgotten meanwhile
    */
-  public final boolean close() {
-    if (end()) {
-      finish();
+  public final boolean close(Object of) {
+    try {
+      if (end()) {
+        finish();
+        return true;
+      }
+      if (!Holds.claim(STATE, this)) {
+        return false;
+      }
+      awaitAndFinish();
       return true;
+    } finally {
+      Reference.reachabilityFence(of);
     }
-    if (!Holds.claim(STATE, this)) {
-      return false;
-    }
-    awaitAndFinish();
-    return true;
   }
 
   /** {@link #close} for one who holds it, and does not any more. */

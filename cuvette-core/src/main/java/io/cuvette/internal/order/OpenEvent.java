@@ -386,7 +386,7 @@ public final class OpenEvent implements AutoCloseable, Retainable {
 
   @Override
   public void close() {
-    ending.close();
+    ending.close(this);
   }
 
   @Override

@@ -75,7 +75,7 @@ public final class OpenStream {
 
   public void close() {
     if (ends) {
-      state.ending().close();
+      state.ending().close(this);
     } else if (!state.isBuiltIn() && unwrapped.compareAndSet(false, true)) {
       state.unwrapped();
     }

@@ -84,8 +84,8 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   }
 
   /** Does nothing the second time. */
-  public final void close() {
-    if (ending.close()) {
+  public final void close(Object of) {
+    if (ending.close(of)) {
       session.leaks().drain();
     }
   }

@@ -476,7 +476,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   public void unwrapped() {
     if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
-      ending.close();
+      ending.close(this);
     }
   }
 

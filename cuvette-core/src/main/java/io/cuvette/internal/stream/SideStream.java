@@ -25,7 +25,7 @@ public final class SideStream {
       if (stream == null) {
         return other;
       }
-      other.ending().close();
+      other.ending().close(other);
     }
     return stream;
   }
@@ -33,7 +33,7 @@ public final class SideStream {
   public void close() {
     DriverStream stream = made.getAndSet(null);
     if (stream != null) {
-      stream.ending().close();
+      stream.ending().close(stream);
     }
   }
 }

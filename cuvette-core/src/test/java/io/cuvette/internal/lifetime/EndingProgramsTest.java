@@ -162,7 +162,7 @@ class EndingProgramsTest {
     private void close() {
       boolean isMine = !isClaimed;
       boolean fails = claimedAndFinished(isMine);
-      Throwable thrown = catchThrowable(() -> assertThat(thing.close()).isEqualTo(isMine));
+      Throwable thrown = catchThrowable(() -> assertThat(thing.close(this)).isEqualTo(isMine));
       assertThat(thrown != null).isEqualTo(fails);
     }
 
@@ -240,7 +240,7 @@ class EndingProgramsTest {
     for (int i = 1; i <= 3; i++) {
       thing.failure = i == 3 ? null : new IllegalArgumentException("refused");
       if (i == 1) {
-        assertThat(catchThrowable(thing::close)).hasMessage("refused");
+        assertThat(catchThrowable(() -> thing.close(this))).hasMessage("refused");
       } else {
         thing.releaseAgain();
       }

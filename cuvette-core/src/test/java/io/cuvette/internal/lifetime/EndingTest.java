@@ -65,7 +65,7 @@ class EndingTest {
       Counting ending = new Counting(new Object(), null, 2 - lenders, lenders);
       ending.hold();
       ending.hold();
-      assertThat(ending.close()).isTrue();
+      assertThat(ending.close(this)).isTrue();
       assertThat(ending.asked).isEqualTo(1);
       ending.unhold();
       assertThat(ending.released).isZero();
@@ -77,8 +77,8 @@ class EndingTest {
   @Test
   void oneClose_isTheOneThatEndsIt() {
     Counting ending = new Counting(new Object(), null, 0, 0);
-    assertThat(ending.close()).isTrue();
-    assertThat(ending.close()).isFalse();
+    assertThat(ending.close(this)).isTrue();
+    assertThat(ending.close(this)).isFalse();
     assertThat(ending.reclaim()).isFalse();
     assertThat(ending.released).isEqualTo(1);
     assertThat(ending.tryHold()).isFalse();
@@ -134,7 +134,7 @@ class EndingTest {
     for (boolean resumes : new boolean[] {false, true}) {
       Failing ending = new Failing(resumes);
       ending.hold();
-      assertThat(ending.close()).isTrue();
+      assertThat(ending.close(this)).isTrue();
       ending.unhold();
       assertThat(ending.ended()).isEqualTo(!resumes);
       assertThat(ending.tryHold()).isEqualTo(resumes);
@@ -158,7 +158,7 @@ class EndingTest {
     Counting closed = new Counting(new Object(), null, 1, 1);
     closed.hold();
     closed.hold();
-    assertThat(closed.close()).isTrue();
+    assertThat(closed.close(this)).isTrue();
     closed.closeHeld();
     assertThat(closed.released).isZero();
     assertThat(closed.holds()).isEqualTo(1);
@@ -183,7 +183,7 @@ class EndingTest {
   @Test
   void releaseThatFails_isNotedEachTime_andToldToWhoeverIsThere() {
     Failing ending = new Failing(false);
-    assertThatThrownBy(ending::close).hasMessage("not now");
+    assertThatThrownBy(() -> ending.close(this)).hasMessage("not now");
     assertThat(ending.failed).isEqualTo(1);
     assertThat(ending.untold).isNull();
     ending.releaseAgain();
@@ -202,7 +202,7 @@ class EndingTest {
           }
         };
     ending.hold();
-    assertThat(ending.close()).isTrue();
+    assertThat(ending.close(this)).isTrue();
     assertThatThrownBy(ending::unhold).isInstanceOf(OutOfMemoryError.class);
   }
 
