@@ -360,13 +360,13 @@ static CUresult cuGraphReleaseUserObject_v11030(CUgraph graph, CUuserObject obje
   return 0;
 }
 /* As many nodes as the second answer says; the first is the status. */
-static CUgraphNode captured[8];
+static CUgraphNode captured[64];
 static CUresult cuStreamGetCaptureInfo_v12030(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
     CUgraph *graph, const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count) {
   NOTE("cuStreamGetCaptureInfo@12030(%llx, %llx, %llx)", U(stream), U(id), U(graph));
   *status = (CUstreamCaptureStatus)answers[0];
   *count = answers[1];
-  for (int i = 0; i < 8; i++) captured[i] = (CUgraphNode)(uintptr_t)(100 + i);
+  for (int i = 0; i < 64; i++) captured[i] = (CUgraphNode)(uintptr_t)(100 + i);
   *nodes = captured;
   *edges = NULL;
   return 0;
