@@ -9,6 +9,8 @@ import io.cuvette.CudaOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -359,5 +361,23 @@ class FaultsTest {
         .anyMatch(call -> call.contains("8192"))
         .allMatch(call -> call.startsWith("memUnmap("));
     assertThat(faults.freeRefused()).isEmpty();
+  }
+
+  /** Work of another device may use what is freed late: that waits for all devices. */
+  @Test
+  void freeRefused_waitsForTheWorkOfAllDevices() {
+    try (SimulatedDriver simulated =
+        SimulatedDriver.open(SimulatedOptions.parse("devices=2,pace=lazy"))) {
+      Faults faults = Faults.at(simulated, 1).only("memFree");
+      CudaDriver driver = faults.driver();
+      long address = driver.memory().memAlloc(0, 64);
+      long host = driver.memory().memHostAlloc(0, 64, 0).address();
+      long stream = driver.streams().streamCreateWithPriority(1, 1, 0);
+      driver.transfers().memcpyAsync(1, host, address, 64, stream);
+      assertThat(driver.streams().streamQuery(1, stream)).isFalse();
+      assertThat(failure(() -> driver.memory().memFree(0, address))).isNotNull();
+      assertThat(faults.freeRefused()).hasSize(1);
+      assertThat(driver.streams().streamQuery(1, stream)).isTrue();
+    }
   }
 }

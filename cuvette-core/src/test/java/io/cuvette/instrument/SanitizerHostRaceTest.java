@@ -264,6 +264,21 @@ class SanitizerHostRaceTest {
     assertThat(reports).hasSize(atOnce ? 1 : 0);
   }
 
+  /** Work that needs the memory but not its content is no read. */
+  @Test
+  void managedMemoryThatIsPrefetched_mayBeChangedMeanwhile() {
+    SimulatedOptions options = SimulatedOptions.parse("pace=lazy,concurrentManaged=true");
+    try (SanitizerDriver driver =
+        SanitizerDriver.reporting(SimulatedDriver.open(options), reports::add, Misuse.LEAK)) {
+      MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
+      managed.fill((byte) 1);
+      driver.memory().memPrefetchAsync(0, managed.address(), BYTES, 1, 0, 0);
+      managed.fill((byte) 2);
+      driver.streams().streamSynchronize(0, 0);
+    }
+    assertThat(reports).isEmpty();
+  }
+
   @Test
   void middleOfALargeCopy_isLookedAt() {
     long bytes = 8L << 20;

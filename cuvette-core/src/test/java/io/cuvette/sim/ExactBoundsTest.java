@@ -253,4 +253,16 @@ class ExactBoundsTest extends SimTestBase {
     virtual.memUnmap(range + PAGE, PAGE);
     assertThat(driver.report()).doesNotContain("allocation handle");
   }
+
+  /** An address is a wish: one that no range can have is as good as none. */
+  @Test
+  void addressThatNoRangeCanHave_isPassedOver() {
+    VirtualCalls virtual = driver.virtual();
+    long last = Long.MAX_VALUE / PAGE * PAGE;
+    long next = Addresses.VIRTUAL_START;
+    for (long wanted : new long[] {PAGE, last, Long.MIN_VALUE, -PAGE}) {
+      assertThat(virtual.memAddressReserve(2 * PAGE, 0, wanted)).isEqualTo(next);
+      next += 2 * PAGE;
+    }
+  }
 }

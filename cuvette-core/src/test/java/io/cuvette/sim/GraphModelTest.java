@@ -303,4 +303,26 @@ class GraphModelTest extends SimTestBase {
     assertThat(driver.graphs().graphNodeGetParams(wait))
         .isEqualTo(new GraphNodeParams.EventWait(plain));
   }
+
+  /** Neither the node nor the graph in it is anything any more; another one may take its place. */
+  @Test
+  void nodeThatWasRemoved_isNone_norIsTheGraphInsideIt() {
+    long kept = add(graph, new GraphNodeParams.Empty());
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 0, true);
+    var params = new GraphNodeParams.Conditional(condition, GraphConditionType.IF, 1);
+    for (int i = 0; i < 2; i++) {
+      AddedNode made = driver.graphs().graphAddNode(0, graph, new long[] {kept}, params);
+      long gone = made.node();
+      long body = made.bodies().getFirst();
+      assertThat(driver.graphs().graphGetNodes(body)).isEmpty();
+      driver.graphs().graphDestroyNode(gone);
+      assertFails(INVALID, "0x%x".formatted(gone), () -> driver.graphs().graphNodeGetType(gone));
+      assertFails(INVALID, "0x%x".formatted(gone), () -> driver.graphs().graphDestroyNode(gone));
+      assertFails(
+          CudaStatus.INVALID_HANDLE,
+          "0x%x".formatted(body),
+          () -> driver.graphs().graphGetNodes(body));
+      assertThat(driver.graphs().graphGetNodes(graph)).containsExactly(kept);
+    }
+  }
 }

@@ -259,4 +259,28 @@ class KernelCallsTest extends SimTestBase {
     assertThat(driver.kernels().occupancyMaxPotentialClusterSize(0, kernel, shape(16, 32, 1)))
         .isEqualTo(16);
   }
+
+  /** Of all dimensions together: one that is small enough may be many times as large. */
+  @Test
+  void gridOfTooManyBlocks_isRefused_howeverTheyLie() {
+    long kernel = find(_ -> {});
+    for (int[] grid :
+        new int[][] {{(1 << 24) + 1, 1, 1}, {4097, 4096, 1}, {4096, 4096, 2}, {257, 1, 65_535}}) {
+      LaunchShape shape =
+          new LaunchShape(grid[0], grid[1], grid[2], 1, 1, 1, 1, 1, 1, 0, false, false);
+      assertFails(
+          CudaStatus.NOT_SUPPORTED,
+          "a grid of %d x %d x %d blocks".formatted(grid[0], grid[1], grid[2]),
+          () -> driver.kernels().launchKernel(0, 0, kernel, shape, arguments(2)));
+    }
+  }
+
+  @Test
+  void kernelThatGoesBeyondABlock_isToldWhich() {
+    long block = driver.memory().memAlloc(0, 6);
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "4 bytes at 0x%x are not in 0x%x: 6 bytes, device 0".formatted(block + 4, block),
+        () -> launch(t -> t.setInt(block + 4, 1), 1));
+  }
 }

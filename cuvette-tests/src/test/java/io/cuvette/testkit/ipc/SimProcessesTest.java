@@ -67,6 +67,9 @@ class SimProcessesTest extends SimSharingBase {
       assertThat(importer.streams().streamQuery(0, in)).isFalse();
       peer.kill();
       importer.streams().streamSynchronize(0, in);
+      while (!importer.events().eventQuery(0, event)) { // who asks again and again is told
+        Thread.onSpinWait();
+      }
       importer.events().eventSynchronize(0, event);
       assertThat(read(importer, pooled, 2)).containsExactly(7, 7);
       assertThat(read(importer, plain + 63)).isEqualTo((byte) 8);

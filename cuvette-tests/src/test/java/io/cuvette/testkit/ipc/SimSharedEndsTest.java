@@ -216,4 +216,47 @@ class SimSharedEndsTest extends SimSharingBase {
       DESCRIPTORS.close(descriptor);
     }
   }
+
+  @Test
+  void pointer_isImportedIntoAnImportedPoolAlone() {
+    byte[] handle = exporter.sharing().memPoolExportPointer(allocate(pool(DEVICE), KIB));
+    for (int handleTypes : new int[] {0, 1}) {
+      PoolProperties own = new PoolProperties(1, handleTypes, DEVICE, 0, 0);
+      long pool = importer.pools().memPoolCreate(own);
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "pool: 0x%x (expected: one that was imported)".formatted(pool),
+          () -> importer.sharing().memPoolImportPointer(pool, handle));
+    }
+  }
+
+  @Test
+  void importOfAPool_takesAsLongAsMakingOne() {
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool(DEVICE));
+    long start = importer.simulatedNanos(0);
+    importer.pools().memPoolCreate(new PoolProperties(1, 0, DEVICE, 0, 0));
+    long made = importer.simulatedNanos(0);
+    importer.sharing().memPoolImportFromShareableHandle(descriptor);
+    DESCRIPTORS.close(descriptor);
+    assertThat(importer.simulatedNanos(0) - made).isEqualTo(made - start).isPositive();
+  }
+
+  /** Whoever has imported memory has its file until it is gone, and passes it on. */
+  @Test
+  void memoryThatWasImported_hasItsFile_andIsPassedOn() {
+    AllocationProperties properties =
+        AllocationProperties.ofDevice(0, MemHandleType.FILE_DESCRIPTOR);
+    long made = exporter.virtual().memCreate(2 * MIB, properties);
+    int descriptor = exporter.virtual().memExportToShareableHandle(made);
+    long seen = importer.virtual().memImportFromShareableHandle(descriptor);
+    DESCRIPTORS.close(descriptor);
+    assertThat(importer.liveSharedFiles()).isEqualTo(1);
+    int passed = importer.virtual().memExportToShareableHandle(seen);
+    assertThat(exporter.virtual().memImportFromShareableHandle(passed)).isEqualTo(made);
+    DESCRIPTORS.close(passed);
+    importer.virtual().memRelease(seen);
+    assertThat(importer.liveSharedFiles()).isZero();
+    exporter.virtual().memRelease(made);
+    exporter.virtual().memRelease(made);
+  }
 }

@@ -98,4 +98,20 @@ class KnownLaunchesTest {
       assertThat(finished(second).isEmpty()).isTrue();
     }
   }
+
+  /** Work that reads what a launch writes, whichever of the two was queued first. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void launchBesideARead_isHeldAgainstIt_onceBothAreDone(boolean readIsFirst) {
+    LaunchWatcher launch = KnownLaunches.watcher();
+    Range read = new Range(0x1000, 64, Kind.READ, false);
+    use(second, new Range(0x2000, 64, Kind.USE, false), KnownLaunches.watcher());
+    use(first, readIsFirst ? read : ALL, readIsFirst ? null : launch);
+    use(second, readIsFirst ? ALL : read, readIsFirst ? launch : null);
+    launch.touched(0x1010, 4, Touch.WRITE);
+    assertThat(finished(first).isEmpty()).isTrue();
+    assertThat(finished(second).reports())
+        .singleElement()
+        .satisfies(report -> assertThat(report.message()).contains("0x1010", "write", "read"));
+  }
 }

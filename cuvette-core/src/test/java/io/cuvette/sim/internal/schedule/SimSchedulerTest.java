@@ -288,4 +288,21 @@ class SimSchedulerTest {
   private static <E extends Throwable> void sneak(Throwable error) throws E {
     throw (E) error;
   }
+
+  /** What the legacy stream waits for already holds up no further work of it. */
+  @Test
+  void legacyStream_waitsForEachEndOnce() {
+    SimStream blocking = new SimStream(device, 7, 0, 0);
+    scheduler.submit(SimOp.work(blocking, () -> {}, 0, 0));
+    assertThat(device.hasBlockingEnds()).isTrue();
+    SimOp first = queued(() -> {});
+    assertThat(device.hasBlockingEnds()).isFalse();
+    assertThat(device.takeBlockingEnds()).isEmpty();
+    SimOp behind = SimOp.work(blocking, () -> {}, 0, 0);
+    scheduler.submit(behind);
+    assertThat(device.takeBlockingEnds()).containsExactly(behind);
+    assertThat(device.takeBlockingEnds()).isEmpty();
+    scheduler.await(behind);
+    assertThat(first.isDone()).isTrue();
+  }
 }
