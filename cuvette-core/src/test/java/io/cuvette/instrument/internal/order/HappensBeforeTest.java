@@ -2,9 +2,16 @@ package io.cuvette.instrument.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
+import io.cuvette.instrument.internal.sanitizer.SanitizerStreams;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 class HappensBeforeTest {
@@ -55,5 +62,19 @@ class HappensBeforeTest {
     assertThat(lane.isRetired()).isFalse();
     assertThat(lane.isFinished(work)).isTrue();
     assertThat(lane.isFinished(lane.next())).isFalse();
+  }
+
+  /** The call that destroys it, and not the order alone. */
+  @Test
+  void streamThatAProgramDestroyed_isForgotten() {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      SanitizerCore core = new SanitizerCore(_ -> {});
+      SanitizerStreams streams = new SanitizerStreams(driver, core);
+      long handle = streams.streamCreateWithPriority(0, 1, 0);
+      CallTrace here = CallTrace.passing("use");
+      Lane made = Objects.requireNonNull(core.streams.lane(0, handle, here, new Findings()));
+      streams.streamDestroy(0, handle);
+      assertThat(made.isRetired()).isTrue();
+    }
   }
 }
