@@ -140,6 +140,11 @@ class CallbackPatienceTest {
     CompletableFuture<Integer> asked = new CompletableFuture<>();
     CudaOptions two = CudaOptions.simulated().withDevice("sim:devices=2");
     Cuda watched = Cuda.open(two.withDecorator(driver -> noting(driver, asked)));
+    watched
+        .engine()
+        .session()
+        .frees()
+        .setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS)); // of a close alone
     CudaDevice second = watched.device(1);
     CudaStream stream = second.createStream(StreamOptions.NON_BLOCKING);
     CudaStream breaking = second.createStream(StreamOptions.NON_BLOCKING);

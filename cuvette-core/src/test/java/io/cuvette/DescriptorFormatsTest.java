@@ -118,6 +118,10 @@ class DescriptorFormatsTest {
         .isNotEqualTo(new EventDescriptor(true, DEVICE, DEVICE, handle))
         .isNotEqualTo(new EventDescriptor(true, PROCESS, PROCESS, handle))
         .isNotEqualTo(new EventDescriptor(true, PROCESS, DEVICE, handle()));
+    assertThat(event)
+        .hasSameHashCodeAs(new EventDescriptor(true, PROCESS, DEVICE, handle.clone()))
+        .doesNotHaveSameHashCodeAs(new EventDescriptor(false, PROCESS, DEVICE, handle))
+        .doesNotHaveSameHashCodeAs(new EventDescriptor(true, DEVICE, DEVICE, handle));
   }
 
   @Test

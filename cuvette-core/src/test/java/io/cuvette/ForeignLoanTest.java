@@ -63,9 +63,12 @@ class ForeignLoanTest {
     loans.forEach(ForeignLoan::giveBack);
     loans.getFirst().giveBack();
     assertThat(first.isOver()).isFalse();
+    String out = first.toString();
     assertThat(ended).isEmpty();
     goOn.countDown();
     awaitOver(first);
+    assertThat(out).endsWith(", out");
+    assertThat(first.toString()).endsWith(", over");
     loans.forEach(ForeignLoanTest::awaitOver);
     assertThat(ended).containsExactly(0, 1, 2, 3, 4);
   }

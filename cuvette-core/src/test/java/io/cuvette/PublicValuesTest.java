@@ -232,7 +232,8 @@ class PublicValuesTest {
             none.withHeader("a.h", "int a;"),
             none.withHeader("a.h", "int b;"),
             none.withNameExpression("f"),
-            none.withNameExpression("g"));
+            none.withNameExpression("g"),
+            none.withNameExpression("f").withNameExpression("g"));
     for (int i = 0; i < all.size(); i++) {
       for (int j = 0; j < all.size(); j++) {
         assertThat(all.get(i).equals(all.get(j)))

@@ -120,11 +120,13 @@ class SmallRulesTest {
   /** Waiting for the thread that closes takes it for a moment. */
   @Test
   void interruptOfAThreadThatCloses_staysWithIt() {
+    Thread owner = Thread.currentThread();
     List<Integer> closed = Collections.synchronizedList(new ArrayList<>());
     var calls =
         new FakeDescriptors() {
           @Override
           public void close(int descriptor) {
+            boolean _ = Await.until(() -> !owner.isInterrupted(), 1_000_000_000); // it waits then
             closed.add(descriptor);
           }
         };

@@ -46,6 +46,20 @@ class TurnsTest {
     return waits;
   }
 
+  /** A turn that is not over keeps the next thread waiting for a second. */
+  @Test
+  void turnsThatAreOver_keepNobodyWaiting() throws Exception {
+    assertThat(Tries.oneSucceeds(() -> tenTakeTurnsInSeconds(5))).isTrue();
+  }
+
+  private boolean tenTakeTurnsInSeconds(int most) throws InterruptedException {
+    long start = System.nanoTime();
+    for (int i = 0; i < 10; i++) {
+      Thread.ofPlatform().start(() -> turns.take(() -> null)).join();
+    }
+    return System.nanoTime() - start < TimeUnit.SECONDS.toNanos(most);
+  }
+
   @Test
   void turnThatThrows_isOver() {
     for (int i = 0; i < 2; i++) {

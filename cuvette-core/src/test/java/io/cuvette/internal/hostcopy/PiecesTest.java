@@ -126,6 +126,27 @@ class PiecesTest {
     pieces.stop();
   }
 
+  /** Nobody wants the others then, of which a thread that comes later may copy none. */
+  @Test
+  void pieceThatFails_isTheLastThatIsBegun() {
+    IntConsumer failing =
+        piece -> {
+          copied.add(piece);
+          if (piece == 1) {
+            throw new IllegalStateException("on purpose");
+          }
+        };
+    Pieces pieces = new Pieces(failing, 4, 2, 2, 0, _ -> false);
+    pieces.open(0);
+    pieces.open(1);
+    assertThat(pieces.copyOne()).isTrue();
+    assertThat(pieces.copyOne()).isFalse();
+    assertThat(pieces.copyOne()).isFalse();
+    assertThat(copied).containsExactly(0, 1);
+    assertThatThrownBy(pieces::check).hasMessage("on purpose");
+    pieces.stop();
+  }
+
   /** Else a helper would be in memory that is freed, or unmapped, after a copy that failed. */
   @Test
   void stop_waitsForTheHelperThatIsAtAPiece() throws InterruptedException {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.reflect.Field;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
 /** Records that the other tests of the arena rely on being found where they are wrong. */
@@ -88,6 +89,27 @@ class ArenaCheckTest {
     Field field = of.getClass().getDeclaredField(name);
     field.setAccessible(true);
     return field;
+  }
+
+  @Test
+  void firstBlockThatDoesNotBeginItsChunk_isNamed() throws ReflectiveOperationException {
+    BlockTable own = (BlockTable) field(arena, "blocks").get(arena);
+    own.base(used, ADDRESS - UNIT);
+    checkNames("offset of first block");
+  }
+
+  @Test
+  void largestBlockThatIsNotKnown_isNamed() throws ReflectiveOperationException {
+    BlockArena wrong = new BlockArena();
+    int large = wrong.adopt(ADDRESS, 4 * UNIT, CHUNK);
+    int small = wrong.adopt(ADDRESS << 1, 2 * UNIT, CHUNK);
+    int _ = wrong.give(large); // is in the index then
+    int _ = wrong.give(small);
+    wrong.assertValid();
+    Object index = field(wrong, "index").get(wrong);
+    Object dense = field(index, "dense").get(index);
+    Arrays.fill((long[]) field(dense, "top").get(dense), 0);
+    assertThatThrownBy(wrong::assertValid).hasMessageStartingWith("largestFreeBytes: ");
   }
 
   /** What is counted beside the records, each by itself. */

@@ -394,6 +394,28 @@ class LibraryHandlesTest {
     assertThat(simulator.liveMathHandles()).isZero();
   }
 
+  /** Whoever has the handles of threads that ended taken back is told. */
+  @Test
+  void handleOfAThreadThatEnded_thatCannotBeDestroyed_isAFailureOfTheNextCall() throws Exception {
+    List<LibraryHandle> enough = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      enough.add(device.useCublas(device.nullStream()));
+    }
+    long _ =
+        onThread(() -> {
+          long own = device.cublasHandle();
+          enough.forEach(LibraryHandle::close);
+          return own;
+        });
+    assertThat(simulator.liveMathHandles()).isEqualTo(9);
+    script.fail("mathHandleDestroy", CudaStatus.UNKNOWN);
+    assertThatThrownBy(() -> device.useCublas(device.nullStream()))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("mathHandleDestroy");
+    script.unscript("mathHandleDestroy");
+    device.useCublas(device.nullStream()).close();
+  }
+
   /** What a workspace is for is up to the library, how large it is to the device. */
   @Test
   void workspace_isOfTheRecommendedSize_whereTheLibraryTakesOne() {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBatch;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaGraph;
@@ -119,6 +120,33 @@ class GraphMemoryResourceTest {
   private static @Nullable Object opened(Gate gate, DriverCall call) throws Throwable {
     gate.open(); // else it would wait for ever
     return call.proceed();
+  }
+
+  /** The driver may not have it just then, and the process does not survive that in a batch. */
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAGraph_isInNoBatchOfTheDriver(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate();
+        Buffer copy = cuda.allocate(BYTES, stream);
+        Buffer other = cuda.allocate(BYTES, stream)) {
+      executable.launch(stream);
+      try (Buffer result = left.getFirst()) {
+        CopyBatch.of(halves(copy), halves(result)).copy(stream);
+        CopyBatch.of(halves(result), halves(copy)).copy(stream);
+        assertThat(driver.count("memcpyBatchAsync")).isZero();
+        CopyBatch.of(halves(other), halves(copy)).copy(stream);
+        assertThat(driver.count("memcpyBatchAsync")).isOne();
+      }
+      stream.synchronize();
+      assertThat(Bytes.areAll(other, 5)).isTrue();
+    }
+  }
+
+  private static List<Buffer> halves(Buffer buffer) {
+    return List.of(buffer.slice(0, BYTES / 2), buffer.slice(BYTES / 2));
   }
 
   private static Buffer filled(GraphMemoryResource resource, CudaStream stream, int value) {

@@ -19,6 +19,7 @@ import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
@@ -28,6 +29,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.TimerTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -268,6 +270,7 @@ class LaunchRefusalsTest {
       CudaKernel scale = module.kernel("scale");
       refused(() -> scale.bind(Returning.class), "Returning", "which returns nothing");
       refused(() -> scale.bind(String.class), "java.lang.String");
+      refused(() -> scale.bind(TimerTask.class), "an interface with one abstract method");
       refused(() -> scale.bind(WithoutStream.class), "CudaStream and LaunchConfig");
       refused(() -> scale.bind(Short.class), "2 parameters", "(expected: 3");
       refused(() -> scale.bind(Wide.class), "argument 1: double (expected: 4 bytes");
@@ -344,6 +347,15 @@ class LaunchRefusalsTest {
     refused(
         () -> CudaModule.load(cuda, "no code".getBytes(StandardCharsets.US_ASCII)),
         "7 bytes that begin with [6e 6f 20 63 6f 64 65] (expected: PTX");
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void codeThatIsNone_hasWhatTheDriverSaidWithIt(Cuda cuda, ScriptedDriver script) {
+    script.fail("libraryLoadData", CudaStatus.INVALID_IMAGE);
+    assertThatThrownBy(() -> CudaModule.load(cuda, new byte[] {1, 2, 3}))
+        .isInstanceOf(IllegalArgumentException.class)
+        .satisfies(e -> assertThat(e.getSuppressed()).hasOnlyElementsOfType(CudaException.class))
+        .satisfies(e -> assertThat(e.getSuppressed()).hasSize(1));
   }
 
   @CudaTest(devices = 2)
