@@ -7,6 +7,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
@@ -20,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -282,5 +284,20 @@ class KernelCallsTest extends SimTestBase {
         CudaStatus.ILLEGAL_ADDRESS,
         "4 bytes at 0x%x are not in 0x%x: 6 bytes, device 0".formatted(block + 4, block),
         () -> launch(t -> t.setInt(block + 4, 1), 1));
+  }
+
+  /** It is told what it asked wrongly, and fails no launch, which is not its own. */
+  @Test
+  void wrongParameterOfAnotherJavaThread_failsNoLaunch() {
+    List<Throwable> seen = new ArrayList<>();
+    launch(
+        t -> {
+          seen.add(catchThrowable(() -> CompletableFuture.runAsync(() -> t.pointer(2)).join()));
+          seen.add(catchThrowable(() -> CompletableFuture.runAsync(() -> t.longValue(1)).join()));
+        },
+        1);
+    assertThat(seen).hasSize(2);
+    assertThat(seen.getFirst()).hasMessageContaining("parameter 2 (expected");
+    assertThat(seen.getLast()).hasMessageContaining("parameter 1 read as 8 bytes");
   }
 }
