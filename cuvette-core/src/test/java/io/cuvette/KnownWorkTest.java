@@ -90,6 +90,26 @@ class KnownWorkTest extends OrderingFixture {
     assertKnown(asking, old, third);
   }
 
+  /** Its memory would stay pending until somebody looks for memory. */
+  @Test
+  void streamThatWasBusy_isAskedAgain_onceAllIsKnownToBeDone() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      old.ask(number);
+      assertThat(old.isDone(number, number)).isFalse();
+      busy.finish(other);
+      old.ask(number);
+      assertThat(old.isDone(number, number)).isTrue();
+      buffer.fill((byte) 2, other);
+      long next = old.now();
+      assertThat(old.isDone(next, next)).as("nobody has asked").isFalse();
+      old.askIfIdleBefore();
+      assertThat(old.isDone(next, next)).isTrue();
+    }
+  }
+
   /** Whatever the stream does next. */
   @Test
   void whatWasFoundDone_staysDone() {
