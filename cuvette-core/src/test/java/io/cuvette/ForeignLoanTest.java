@@ -215,6 +215,29 @@ class ForeignLoanTest {
     }
   }
 
+  /** Its bytes would stay with the pool else, which was asked for all of them. */
+  @Test
+  void poolThatIsToFreeAll_waitsForWhatIsOnItsWay() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        MemoryPool pool = new MemoryPool(cuda);
+        PinnedMemoryPool pinned = new PinnedMemoryPool(cuda)) {
+      putOnItsWay(pool.allocate(512, cuda.currentStream()));
+      assertThat(pool.freeAllBlocks()).isPositive();
+      putOnItsWay(pinned.allocate(512));
+      assertThat(pinned.freeAllBlocks()).isPositive();
+    }
+  }
+
+  /** It comes back once this thread waits. */
+  private static void putOnItsWay(Buffer buffer) {
+    Thread here = Thread.currentThread();
+    ForeignLoan loan = ForeignLoan.of(buffer);
+    buffer.close();
+    ForeignLoan.of(() -> Await.until(() -> here.getState() == Thread.State.TIMED_WAITING))
+        .giveBack();
+    loan.giveBack();
+  }
+
   /** Whether a thread waits for what is on its way, as it does for a second. */
   private static boolean isAwaited(ForeignUsers users) {
     Thread thread = Thread.ofPlatform().start(users::awaitReturns);

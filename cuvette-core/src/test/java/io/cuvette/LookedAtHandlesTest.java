@@ -11,13 +11,17 @@ import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 /** What is made to look at handles of this process's own. */
 class LookedAtHandlesTest {
   private static final int OFFSET_AT = 24;
+  private static final int PLAIN_SIZE_AT = 16;
 
   private static final List<List<String>> PAIRS =
       List.of(
@@ -75,6 +79,52 @@ class LookedAtHandlesTest {
         PeerHandles.Range range = handles.range(cuda.device(0).core(), handle);
         assertThat(range != null).as("offsets in bytes").isEqualTo(areBytes);
       }
+    }
+  }
+
+  /** Each of the two that are looked at counts. */
+  @Test
+  void driverWhosePlainSizesAreNone_isNotSecondGuessed() {
+    byte[] beyond = new byte[IpcCalls.HANDLE_BYTES];
+    Arrays.fill(beyond, (byte) -1);
+    for (int wrong : new int[] {1, 2}) {
+      AtomicInteger asked = new AtomicInteger();
+      try (Cuda cuda =
+          Cuda.open(
+              CudaOptions.simulated()
+                  .withDecorator(sim ->
+                      new SizeLeftOut(
+                          new PeerHandlesTest.Exporting(sim),
+                          () -> asked.incrementAndGet() == wrong)))) {
+        PeerHandles handles = new PeerHandles(_ -> {});
+        assertThat(handles.checkedPlain(cuda.device(0).core(), beyond)).isSameAs(beyond);
+        assertThat(asked).hasValue(2);
+      }
+    }
+  }
+
+  /** Some of its handles of plain memory have no size. */
+  private static final class SizeLeftOut extends ForwardingDriver {
+    private final IpcCalls calls;
+
+    SizeLeftOut(CudaDriver below, BooleanSupplier isWithout) {
+      super(below);
+      calls =
+          new ForwardingIpc(below.sharing()) {
+            @Override
+            public byte[] ipcGetMemHandle(int device, long address) {
+              byte[] handle = super.ipcGetMemHandle(device, address);
+              if (isWithout.getAsBoolean()) {
+                ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder()).putLong(PLAIN_SIZE_AT, 0);
+              }
+              return handle;
+            }
+          };
+    }
+
+    @Override
+    public IpcCalls sharing() {
+      return calls;
     }
   }
 

@@ -37,6 +37,9 @@ final class OrderCallsDriver extends ForwardingDriver {
   /** What is done first as memory is filled next. */
   final AtomicReference<@Nullable Runnable> atFill = new AtomicReference<>();
 
+  /** What is done first as an event is recorded next. */
+  final AtomicReference<@Nullable Runnable> atRecord = new AtomicReference<>();
+
   /** What is done right after the next record of an event, before it returns. */
   final AtomicReference<@Nullable Runnable> afterRecord = new AtomicReference<>();
 
@@ -76,6 +79,7 @@ final class OrderCallsDriver extends ForwardingDriver {
         @Override
         public void eventRecord(int device, long event, long stream) {
           records.incrementAndGet();
+          run(atRecord);
           synchronized (recordedLast) {
             super.eventRecord(device, event, stream);
             recordedLast.set(stream);

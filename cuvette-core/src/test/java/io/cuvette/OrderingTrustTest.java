@@ -323,6 +323,23 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
   }
 
+  /** The device has recorded it in the other stream first, which nothing tells. */
+  @ParameterizedTest
+  @EnumSource
+  void eventRecordedInTwoStreamsAtOnce_doesNotTellOfEither(Kind kind) {
+    MemoryResource pool = pool(kind);
+    Buffer buffer = pool.allocate(BYTES, home);
+    buffer.fill((byte) 1, other);
+    busy.begin(other);
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      calls.atRecord.set(() -> event.record(other));
+      event.record(home);
+      assertThat(event.isDone()).isTrue();
+    }
+    buffer.close();
+    assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+  }
+
   /** The answer is of what the device has recorded by then. */
   @ParameterizedTest
   @EnumSource

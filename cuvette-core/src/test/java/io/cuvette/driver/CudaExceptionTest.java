@@ -44,6 +44,12 @@ class CudaExceptionTest {
   @Test
   void describe_tellsOfNumbersThatAreNotKnown() {
     assertThat(CudaStatus.describe(2)).startsWith("CUDA_ERROR_OUT_OF_MEMORY (2): ");
+    for (CudaStatus status : CudaStatus.values()) {
+      assertThat(status.meaning()).as("%s", status).isNotBlank();
+      if (status != CudaStatus.UNKNOWN) {
+        assertThat(CudaStatus.describe(status.code())).endsWith(": " + status.meaning());
+      }
+    }
     assertThat(CudaStatus.describe(54321))
         .isEqualTo("CUresult 54321: a status newer than this library");
   }

@@ -171,6 +171,22 @@ class PageFailuresTest extends TwoProcesses {
     assertThat(script.notes()).hasSize(2);
   }
 
+  /** It keeps memory that nobody has any more. */
+  @Test
+  void handleThatAnExportCouldNotRelease_isReleasedByTheNextExport() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB)) {
+      script.fail("memRelease", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> pool.export(buffer)).isInstanceOf(CudaException.class);
+      long before = script.count("memRelease");
+      long retained = script.count("memRetainAllocationHandle");
+      pool.export(buffer).close();
+      assertThat(script.count("memRelease") - before)
+          .isEqualTo(script.count("memRetainAllocationHandle") - retained + 1);
+    }
+  }
+
   @Test
   void addressesOfPagesThatMayStayMapped_areFreedWithTheCuda() {
     script.note("memAddressFree");

@@ -36,6 +36,9 @@ class PlainSharingTest extends TwoProcesses {
       assertThat(descriptor.deviceUuid()).isEqualTo(here().uuid());
       try (DeviceBuffer theirs = there().importBuffer(descriptor)) {
         assertThat(theirs.isMapped()).isTrue();
+        assertThat(importer.openObjects())
+            .singleElement()
+            .satisfies(open -> assertThat(open.what()).startsWith("imported buffer of 50 bytes"));
         assertThat(bytes(theirs)).isEqualTo(Arrays.copyOfRange(all, 100, 150));
         theirs.fill((byte) 0);
       }

@@ -206,7 +206,13 @@ class GrowableBufferTest {
       assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
       script.fail("memCreate", CudaStatus.OUT_OF_MEMORY);
       assertThatThrownBy(() -> buffer.grow(24 * MIB))
-          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              failure -> {
+                assertThat(failure.details().requestedBytes()).isEqualTo(16 * MIB);
+                assertThat(failure.details().blockBytes()).isEqualTo(16 * MIB);
+                assertThat(failure.details().heldBytes()).isEqualTo(8 * MIB);
+              })
           .hasMessageContaining("free %d of a limit of %d".formatted(24 * MIB, 32 * MIB));
     }
   }
