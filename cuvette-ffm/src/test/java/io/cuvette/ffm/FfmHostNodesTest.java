@@ -13,7 +13,9 @@ import io.cuvette.driver.GraphNodeType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -136,6 +138,34 @@ class FfmHostNodesTest extends StubDriverTest {
     assertThat(run()).isEqualTo(1);
     graphs.graphExecDestroy(0x99);
     assertThat(run()).isEqualTo(1);
+  }
+
+  /** An executable that ends is none of the others, whether it had functions or not. */
+  @Test
+  void endOfAnExecutableWithoutFunctions_endsNoneOfOthers() {
+    add();
+    graphs.graphExecNodeSetParams(1, 0x99, 0x100, host);
+    end();
+    graphs.graphExecDestroy(0x98);
+    assertThat(run()).isEqualTo(1);
+    graphs.graphExecDestroy(0x99);
+    assertThat(run()).isEqualTo(1);
+  }
+
+  /** What the driver never got is free for the next: memory of signals is never given back. */
+  @Test
+  void signalOfAnObjectThatIsNotMade_isUsedByTheNext() throws Exception {
+    Field free =
+        driver
+            .getClass()
+            .getClassLoader()
+            .loadClass("io.cuvette.ffm.part.Signal")
+            .getDeclaredField("FREE");
+    free.setAccessible(true);
+    int before = ((Collection<?>) free.get(null)).size();
+    library.fail("cuUserObjectCreate", 2);
+    refused(CudaStatus.OUT_OF_MEMORY, this::add);
+    assertThat((Collection<?>) free.get(null)).hasSize(Math.max(1, before));
   }
 
   @Test

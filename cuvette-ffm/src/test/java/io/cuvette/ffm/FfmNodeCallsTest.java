@@ -240,6 +240,17 @@ class FfmNodeCallsTest extends StubDriverTest {
             call -> assertThat(call).contains("{10, 0, ffff, 2, 5, 1}"));
   }
 
+  /** Others make them: this library has fills of one row alone. */
+  @Test
+  void fillOfSeveralRows_isNoneThatThisLibraryMakes() {
+    add(FILL);
+    MemorySegment made = library.memory("fill_node", 40);
+    assertThat(made.get(ValueLayout.JAVA_LONG, 32)).as("the height").isOne();
+    made.set(ValueLayout.JAVA_LONG, 32, 2);
+    assertThat(read(GraphNodeType.MEMSET, 0))
+        .isEqualTo(new GraphNodeParams.Other(GraphNodeType.MEMSET));
+  }
+
   @Test
   void emptyNodesAndEvents() {
     add(new GraphNodeParams.Empty());

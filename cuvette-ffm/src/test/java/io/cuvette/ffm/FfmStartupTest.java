@@ -11,11 +11,14 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.ffm.library.DriverLibrary;
+import io.cuvette.ffm.library.RuntimeLibrary;
+import io.cuvette.ffm.library.Versions;
 import io.cuvette.ffm.link.SharedLibraries;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
@@ -46,6 +49,7 @@ class FfmStartupTest {
       assertThat(new FfmDriverProvider().name()).isEqualTo("gpu");
       assertThat(driver.name()).isEqualTo("ffm");
       assertThat(driver.isSimulated()).isFalse();
+      assertThat(driver.devices().runtimeGetVersion()).isEqualTo(RuntimeLibrary.version());
     }
   }
 
@@ -76,6 +80,37 @@ class FfmStartupTest {
         .hasMessageContaining(SIMULATED)
         .hasMessageContaining("-Dcuvette.device=sim")
         .hasMessageContaining("CUVETTE_DEVICE=sim");
+  }
+
+  @Test
+  void libraryThatNobodyNamed_isMissingWithoutWhatNamesIt() throws ReflectiveOperationException {
+    assumeTrue(System.getProperty("cuvette.libcuda") == null, "another library is asked for");
+    CudaDriverProvider fresh = StubLibrary.fresh();
+    assumeTrue(!fresh.isAvailable(), "there is a driver");
+    assertThatThrownBy(() -> fresh.open(""))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining(SIMULATED)
+        .hasMessageNotContaining("-Dcuvette.libcuda");
+  }
+
+  /** A process has one driver library: what is named later is not looked at. */
+  @Test
+  void libraryThatIsLoaded_isUsed_whateverIsNamedAfterwards() throws ReflectiveOperationException {
+    CudaDriverProvider fresh = StubLibrary.fresh();
+    String good = StubLibrary.compile(folder).file().toString();
+    StubLibrary.withLibrary(good, () -> fresh.open("")).close();
+    String none = folder.resolve("none.so").toString();
+    assertThat(StubLibrary.withLibrary(none, fresh::isAvailable)).isTrue();
+    try (CudaDriver driver = StubLibrary.withLibrary(none, () -> fresh.open(""))) {
+      assertThat(driver.devices().deviceGetCount()).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void versions_areWrittenAsPeopleDo() {
+    int[] numbers = {11_080, 12_000, 12_080, 12_090, 13_010, 13_000, 9_020, 12_100};
+    assertThat(IntStream.of(numbers).mapToObj(Versions::text))
+        .containsExactly("11.8", "12.0", "12.8", "12.9", "13.1", "13.0", "9.2", "12.10");
   }
 
   @Test
@@ -161,11 +196,14 @@ class FfmStartupTest {
         .hasMessageContaining(SIMULATED);
   }
 
-  @Test
-  void initThatSaysStub_isNamed() {
+  @ParameterizedTest
+  @ValueSource(strings = {"cuInit", "cuDriverGetVersion"})
+  void functionThatSaysStub_isNamed(String function) {
     StubLibrary library = StubLibrary.compile(folder);
-    library.fail("cuInit", 34);
-    assertThat(failure(library.provider()).status()).isEqualTo(CudaStatus.STUB_LIBRARY);
+    library.fail(function, 34);
+    CudaException e = failure(library.provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.STUB_LIBRARY);
+    assertThat(e).hasMessageContaining(function).hasMessageContaining("LD_LIBRARY_PATH");
   }
 
   @Test

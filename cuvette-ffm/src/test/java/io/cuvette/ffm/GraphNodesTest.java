@@ -76,6 +76,22 @@ class GraphNodesTest extends StubDriverTest {
     }
   }
 
+  /** One of them is enough for both attributes to be set. */
+  @Test
+  void kernelWithClustersOrCooperationAlone_hasItsAttributes() {
+    LaunchShape clusters = new LaunchShape(2, 3, 4, 5, 6, 7, 2, 3, 1, 8, false, false);
+    LaunchShape cooperative = new LaunchShape(2, 3, 4, 5, 6, 7, 1, 1, 1, 8, true, false);
+    for (LaunchShape shape : List.of(clusters, cooperative, SHAPE)) {
+      library.memory("stub_attributes", 16 * 64).fill((byte) 0);
+      library.reset();
+      graphs.graphAddNode(1, 0xabc, new long[0], kernel(shape));
+      assertThat(attributes()).as("%s", shape).hasSize(shape.equals(SHAPE) ? 0 : 2);
+      library.answer(GraphNodeType.KERNEL.ordinal(), 0);
+      GraphNodeParams.Kernel read = (GraphNodeParams.Kernel) graphs.graphNodeGetParams(NODE);
+      assertThat(read.shape()).isEqualTo(shape);
+    }
+  }
+
   @Test
   void nodeThatCannotBeRead_isAFailure() {
     Map<GraphNodeType, String> readers =

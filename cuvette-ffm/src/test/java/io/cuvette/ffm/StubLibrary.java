@@ -120,16 +120,19 @@ final class StubLibrary {
   /** A provider that has bound nothing yet and will load a library. */
   static CudaDriverProvider provider(String library) {
     try {
-      return new LibraryProvider(
-          (CudaDriverProvider)
-              new FreshLoader()
-                  .loadClass(FfmDriverProvider.class.getName())
-                  .getConstructor()
-                  .newInstance(),
-          library);
+      return new LibraryProvider(fresh(), library);
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(e.getMessage(), e);
     }
+  }
+
+  /** One that has bound nothing yet, and loads the library that is named then. */
+  static CudaDriverProvider fresh() throws ReflectiveOperationException {
+    return (CudaDriverProvider)
+        new FreshLoader()
+            .loadClass(FfmDriverProvider.class.getName())
+            .getConstructor()
+            .newInstance();
   }
 
   /** Names the library while it is wanted, and only then: other tests want the real one. */
@@ -156,7 +159,8 @@ final class StubLibrary {
     }
   }
 
-  private static <T> T withLibrary(String library, Supplier<T> body) {
+  /** Names a library while something is done. */
+  static <T> T withLibrary(String library, Supplier<T> body) {
     String before = System.getProperty(PROPERTY);
     System.setProperty(PROPERTY, library);
     try {

@@ -62,7 +62,7 @@ typedef union {
 /* Nodes. The last structure that a node was given is what it answers; a node is 0x100 and more. */
 CUDA_KERNEL_NODE_PARAMS kernel_node_seen;
 CUDA_MEMCPY3D copy_node_seen;
-static CUDA_MEMSET_NODE_PARAMS fill_node;
+CUDA_MEMSET_NODE_PARAMS fill_node;
 CUDA_HOST_NODE_PARAMS host_node;
 CUDA_MEM_ALLOC_NODE_PARAMS alloc_node;
 static CUmemAccessDesc alloc_access[3];

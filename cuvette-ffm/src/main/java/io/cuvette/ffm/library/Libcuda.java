@@ -50,10 +50,9 @@ public final class Libcuda {
    *
    * @throws CudaException if there is none, or it is no driver this library can use
    */
-  public static Libcuda load() {
-    Libcuda loaded = LOADED.get();
-    if (loaded != null) {
-      return loaded;
+  public static void load() {
+    if (LOADED.get() != null) {
+      return;
     }
     SymbolLookup symbols = DriverLibrary.open();
     Optional<MemorySegment> entry = symbols.find("cuGetProcAddress_v2");
@@ -65,7 +64,6 @@ public final class Libcuda {
       throw DriverLibrary.stub("cuGetProcAddress");
     }
     LOADED.compareAndSet(null, found);
-    return loaded();
   }
 
   /** The library, once {@link #load} has succeeded. */

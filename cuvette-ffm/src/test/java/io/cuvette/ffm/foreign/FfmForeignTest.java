@@ -8,6 +8,7 @@ import io.cuvette.ffm.LogProbe;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Functions of C that call Java, are called from it, and keep memory of arenas. */
@@ -28,6 +29,23 @@ class FfmForeignTest {
     second.run();
     arena.close();
     assertThat(memory.scope().isAlive()).isFalse();
+  }
+
+  /** Memory that is held for ever does not keep the process from ending. */
+  @Test
+  void threadThatHoldsAnArena_isADaemon() throws InterruptedException {
+    try (Arena arena = Arena.ofShared()) {
+      AtomicReference<Runnable> held = new AtomicReference<>();
+      Thread none = new Thread(() -> held.set(calls.holdArena(arena.allocate(8))));
+      none.setDaemon(false);
+      none.start();
+      none.join();
+      assertThat(Thread.getAllStackTraces().keySet())
+          .filteredOn(thread -> thread.getName().equals("cuvette-arena"))
+          .isNotEmpty()
+          .allMatch(Thread::isDaemon);
+      held.get().run();
+    }
   }
 
   /** It would seem to be held. */

@@ -441,6 +441,17 @@ class UnixSocketsTest {
     List.of(listener, client).forEach(calls::close);
   }
 
+  /** What cannot be waited for is asked for again and again, until then. */
+  @Test
+  void threadInterruptedBefore_doesNotTryAgain() {
+    String lock = path.resolveSibling("lock").toString();
+    int held = calls.lock(lock, Duration.ZERO);
+    Thread.currentThread().interrupt();
+    assertThat(interrupted(() -> calls.lock(lock, SocketPair.LONG)))
+        .isEqualTo("lock(path=" + lock + "): the thread is interrupted");
+    calls.close(held);
+  }
+
   /** The message; the thread is not interrupted any more. */
   private static String interrupted(Runnable call) {
     try {
