@@ -224,6 +224,24 @@ class SanitizerVirtualTest extends SanitizerTestBase {
   }
 
   @Test
+  void whatWasUnmappedLongAgo_isForgotten() {
+    map(1);
+    unmap(1, 1);
+    long handle = map(0);
+    for (int i = 1; i < 4096; i++) {
+      unmap(0, 1);
+      virtual.memMap(page(0), PAGE, 0, handle);
+    }
+    write(0, 1, 1);
+    reported(Misuse.USE_AFTER_FREE);
+    unmap(0, 1);
+    write(0, 1, 1);
+    reported(Misuse.UNKNOWN_ADDRESS);
+    write(0, 0, 1);
+    reported(Misuse.USE_AFTER_FREE);
+  }
+
+  @Test
   void refusedUnmap_leavesTheMapping_andWhatIsInIt() {
     virtual.memMap(page(0), 2 * PAGE, 0, virtual.memCreate(2 * PAGE, PLAIN));
     access(0, 2, new int[] {0}, MemAccessFlags.READ_WRITE);

@@ -38,6 +38,15 @@ class TracingDriverTest {
   }
 
   @Test
+  void secondCall_tookAsLong_whateverTheTime() {
+    driver.devices().ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
+
+    assertThat(ring.calls()).extracting(TracedCall::elapsedNanos).containsExactly(5L, 5L);
+    assertThat(ring.calls()).extracting(TracedCall::startNanos).containsExactly(0L, 10L);
+  }
+
+  @Test
   void threadWithoutAName_isToldByItsNumber() throws Exception {
     Thread thread = Thread.ofVirtual().start(() -> driver.devices().deviceGetCount());
     thread.join();

@@ -107,6 +107,19 @@ class SimOpTest {
     assertThat(queues[0].id).isNotEqualTo(queues[1].id).isNegative();
   }
 
+  /** By these an order is chosen, as by those of streams, which are positive. */
+  @Test
+  void sharedQueuesOfAllDevices_haveNumbersOfTheirOwn() {
+    List<Long> ids = new ArrayList<>();
+    for (int index = 0; index < 3; index++) {
+      SimDevice shared = new SimDevice(index, 1, 32, 5);
+      for (int i = 0; i < 32; i++) {
+        ids.add(new SimStream(shared, 10 + i, 0, 0).queue.id);
+      }
+    }
+    assertThat(ids).doesNotHaveDuplicates().allMatch(id -> id < 0);
+  }
+
   @Test
   void legacyStream_waitsForOthersThatBlock_andIsNoneOfThem() {
     SimStream legacy = device.legacy();

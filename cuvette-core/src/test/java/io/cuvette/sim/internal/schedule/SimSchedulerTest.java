@@ -13,6 +13,8 @@ import io.cuvette.sim.internal.queue.SimOp;
 import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -120,6 +122,37 @@ class SimSchedulerTest {
   }
 
   /** Whoever runs up to an operation runs each once, and nothing behind it. */
+  @Test
+  void noMoreRuns_thanIsAskedFor() {
+    List<SimOp> ops = List.of(queued(() -> {}), queued(() -> {}), queued(() -> {}));
+    assertThat(scheduler.runReady(0)).isZero();
+    assertThat(scheduler.runReady(2)).isEqualTo(2);
+    assertThat(ops).extracting(SimOp::isDone).containsExactly(true, true, false);
+    assertThat(scheduler.runReady(2)).isEqualTo(1);
+    assertThat(scheduler.runReady(2)).isZero();
+  }
+
+  @Test
+  void hostFunctions_runOnOneThread() throws InterruptedException {
+    List<Thread> threads = new CopyOnWriteArrayList<>();
+    CountDownLatch queued = new CountDownLatch(1);
+    CountDownLatch left = new CountDownLatch(9);
+    for (int i = 0; i < 9; i++) {
+      SimStream stream = new SimStream(device, 10 + i, SimStream.NON_BLOCKING, 0);
+      Runnable function =
+          () -> {
+            awaitUninterruptibly(queued);
+            threads.add(Thread.currentThread());
+            left.countDown();
+          };
+      scheduler.submit(SimOp.host(stream, function, 0));
+    }
+    queued.countDown();
+    outsideOfTheLock(left::await);
+    assertThat(threads).hasSize(9);
+    assertThat(Set.copyOf(threads)).hasSize(1);
+  }
+
   @Test
   void workThatIsRunThrough_runsOnce_andNothingBehindIt() {
     List<Integer> ran = new ArrayList<>();

@@ -1,0 +1,157 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.driver.BlockListener;
+import io.cuvette.driver.CudaException;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is no mistake although it looks like one, and what is one mistake and not two. */
+class SanitizerSmallRulesTest extends SanitizerTestBase {
+  private final long first = stream();
+  private final long second = stream();
+
+  private void fill(long address, long bytes, long stream) {
+    driver.transfers().memsetD8Async(0, address, (byte) 1, bytes, stream);
+  }
+
+  @Test
+  void addressThatNobodyKnows_mayBeOfAnotherAllocator() {
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.natives().callFree(2, 0, 0x1234_0000L, 0));
+    assertSilent();
+  }
+
+  @Test
+  void freeOfMemoryGivenInOrder_waitsForNoDevice() {
+    long used = memory();
+    long ordered = driver.ordered().memAllocAsync(0, 1024, second);
+    driver.streams().streamSynchronize(0, second);
+    write(used, first);
+    driver.memory().memFree(0, ordered);
+    assertSilent();
+    driver.memory().memFree(0, used);
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+  }
+
+  @Test
+  void memoryThatOthersMayWrite_isNotUnwritten_norMarkedSo() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 1024, 0);
+    Object _ = driver.sharing().ipcGetMemHandle(0, pinned.address());
+    read(pinned.address(), first);
+    driver.streams().streamSynchronize(0, first);
+    assertSilent();
+
+    pinned.fill((byte) 7);
+    driver
+        .blockListener()
+        .blockAllocated(new BlockListener.Block(1, pinned.address(), pinned.byteSize()));
+    assertThat(pinned.toArray(ValueLayout.JAVA_BYTE)).containsOnly(7);
+    assertSilent();
+  }
+
+  @Test
+  void memoryThatEndsBeforeItIsComparedAgain_isNotCompared() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment registered = arena.allocate(1024);
+      driver.memory().memHostRegister(0, registered, 0);
+      driver.transfers().memcpyHtoDAsync(0, memory(), registered, first);
+    }
+    driver.streams().streamSynchronize(0, first);
+    assertSilent();
+  }
+
+  @Test
+  void memoryOfAFile_isNotCompared(@TempDir Path folder) throws IOException {
+    Path path = Files.write(folder.resolve("data"), new byte[1024]);
+    try (FileChannel file =
+        FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      MemorySegment mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, 1024, Arena.ofAuto());
+      driver.memory().memHostRegister(0, mapped, 0);
+      driver.transfers().memcpyHtoDAsync(0, memory(), mapped, first);
+      mapped.set(ValueLayout.JAVA_BYTE, 5, (byte) 1);
+      driver.streams().streamSynchronize(0, first);
+    }
+    assertSilent();
+  }
+
+  @Test
+  void poolMayFreeWhatItsStreamsStillUse() {
+    long chunk = memory();
+    driver.blockAllocated(chunk, 512);
+    fill(chunk, 512, first);
+    driver.memory().memFree(0, chunk);
+    assertSilent();
+  }
+
+  @Test
+  void copyOfNoBytes_readsNothing() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 1024, 0);
+    long unwritten = memory();
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 0), pinned.address(), first);
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 0), unwritten, first);
+    driver.transfers().memcpyAsync(0, unwritten + 8, unwritten + 8, 0, first);
+    assertSilent();
+  }
+
+  @Test
+  void readThatIsWrongAnyway_isNotUnwrittenToo() {
+    long unwritten = memory();
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 1025), unwritten, first);
+    assertOnly(Misuse.OUT_OF_BOUNDS);
+    reports.clear();
+
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 1024, 0);
+    long gone = stream();
+    driver.streams().streamDestroy(0, gone);
+    read(pinned.address(), gone);
+    assertOnly(Misuse.DESTROYED_HANDLE);
+  }
+
+  @Test
+  void waitForAWord_writesNothing() {
+    long word = memory();
+    driver.streams().streamWaitValue32(0, first, word, 0, 1);
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 4), word, first);
+    assertOnly(Misuse.UNINITIALIZED_READ);
+  }
+
+  /** So many that it is looked which of them are done: none is. */
+  @Test
+  void firstOfManyReads_isKnownToTheLast() {
+    long large = driver.memory().memAlloc(0, 1 << 14);
+    fill(large, 1 << 14, first);
+    driver.streams().streamSynchronize(0, first);
+    for (int i = 0; i < 300; i++) {
+      driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 2), large + i * 8L, first);
+    }
+    assertSilent();
+    fill(large, 2, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void blockOfAPoolOfAPool_comesBackOnce() {
+    BlockListener listener = driver.blockListener();
+    long chunk = memory();
+    listener.blockAllocated(new BlockListener.Block(1, chunk, 512));
+    BlockListener.Block inner = new BlockListener.Block(2, chunk, 64);
+    listener.blockAllocated(inner);
+    BlockListener.Block innermost = new BlockListener.Block(3, chunk, 16);
+    listener.blockAllocated(innermost);
+    listener.blockFreed(innermost);
+    assertSilent();
+    listener.blockFreed(innermost);
+    assertOnly(Misuse.DOUBLE_FREE);
+  }
+}
