@@ -92,6 +92,14 @@ class NvtxDomainTest {
   }
 
   @Test
+  void noColor_hasNoNumber_andCategoriesHaveTheirNames() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Nvtx.argb(-1))
+        .withMessage("colorId: -1 (expected: 0 to 9)");
+    assertThat(new NvtxCategory(domain(), 3, "copies").name()).isEqualTo("copies");
+  }
+
+  @Test
   void null_isRefusedByName() {
     NvtxDomain domain = domain();
     assertThatNullPointerException()

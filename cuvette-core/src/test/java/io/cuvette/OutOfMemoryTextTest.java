@@ -74,6 +74,15 @@ class OutOfMemoryTextTest {
                 + " tried up to: waiting for other streams");
   }
 
+  @Test
+  void pinnedPoolWithoutALimit_namesNone() {
+    PinnedPoolStats now =
+        new PinnedPoolStats(300, 200, 500, 300, 100, 1, 2, 500, 500, 3, 3, 0, Long.MAX_VALUE);
+    assertThat(OutOfMemoryText.ofPinned(now, 900, 1024, RecoveryStep.WAIT, "call()").lines())
+        .startsWith(
+            "out of page-locked memory: 900 bytes", "  requested=900, block=1024, limit=none");
+  }
+
   /** Of what a driver's pool holds, what is not in use is free, where both are known. */
   @ParameterizedTest
   @CsvSource({"700, 300, 400", "0, 0, 0", "-1, 300, -1", "700, -1, -1"})

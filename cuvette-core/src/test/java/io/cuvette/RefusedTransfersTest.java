@@ -318,6 +318,18 @@ class RefusedTransfersTest {
                   .with("gatherFrom(stream)", () -> target.gatherFrom(List.of(unlocked), stream)));
           refused(
               IllegalStateException.class,
+              "copyFrom",
+              new Calls()
+                  .with("copyFrom(box)", () -> target.copyFrom(host, ROWS))
+                  .with("copyFrom(box, stream)", () -> target.copyFrom(unlocked, ROWS, stream)));
+          refused(
+              IllegalStateException.class,
+              "copyTo",
+              new Calls()
+                  .with("copyTo(box)", () -> source.copyTo(host, ROWS))
+                  .with("copyTo(box, stream)", () -> source.copyTo(unlocked, ROWS, stream)));
+          refused(
+              IllegalStateException.class,
               "scatterTo",
               new Calls()
                   .with("scatterTo", () -> source.scatterTo(List.of(host)))

@@ -145,7 +145,7 @@ class ManagedResourceTest {
 
   @Test
   void everythingElse_isRefusedWithTheRule() {
-    refused(() -> DEFAULTS.withPreferredLocation(-2), "-2", "-1 for the host");
+    refused(() -> DEFAULTS.withPreferredLocation(-2), "-2 of type none", "-1 for the host");
     refused(() -> of(LocationType.DEVICE, -1), "-1 of type DEVICE", "a device, >= 0");
     refused(
         () -> new ManagedMemoryResourceOptions(LocationType.DEVICE, OptionalInt.empty()),

@@ -273,9 +273,16 @@ class GraphConditionTest {
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:driver=12030"));
         GraphDefinition graph = new GraphDefinition(cuda.device(0))) {
       GraphCondition condition = graph.createCondition(1);
-      assertThatThrownBy(() -> graph.root().ifElse(condition))
-          .isInstanceOf(UnsupportedOperationException.class)
-          .hasMessage("conditional nodes with several bodies need CUDA 12.8 (the driver has 12.3)");
+      for (ThrowingCallable node :
+          List.<ThrowingCallable>of(
+              () -> graph.root().ifElse(condition),
+              () -> graph.root().switchCase(condition, 1),
+              () -> graph.root().switchCase(condition, 2))) {
+        assertThatThrownBy(node)
+            .isInstanceOf(UnsupportedOperationException.class)
+            .hasMessage(
+                "conditional nodes with several bodies need CUDA 12.8 (the driver has 12.3)");
+      }
       assertThat(graph.root().ifThen(condition).bodies()).hasSize(1);
     }
   }

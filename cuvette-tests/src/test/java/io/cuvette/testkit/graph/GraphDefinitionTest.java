@@ -377,6 +377,10 @@ class GraphDefinitionTest {
       assertThatThrownBy(fill::priority)
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("MEMSET (expected: a kernel node)");
+      assertThatThrownBy(() -> fill.setPriority(highest))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("MEMSET (expected: a kernel node)");
+      assertThat(fill.handle()).isNotZero().isNotEqualTo(kernel.handle());
     }
     Graph.awaitGone(pool, stream);
   }

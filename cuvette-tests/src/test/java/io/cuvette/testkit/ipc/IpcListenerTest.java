@@ -10,6 +10,7 @@ import io.cuvette.IpcListener;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.PeerCommand;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
@@ -127,6 +128,21 @@ class IpcListenerTest {
           .hasMessageContaining(path + " has a listener");
     } finally {
       waiting.forEach(IpcChannel::close);
+    }
+  }
+
+  /** What will not change by waiting: even an interrupt is not looked at before. */
+  @Test
+  void pathWithAFileForAFolder_isNotWaitedFor() throws IOException {
+    Path file = Files.writeString(directory.resolve("file"), "mine");
+    Thread.currentThread().interrupt();
+    try {
+      assertThatThrownBy(() -> IpcChannel.connect(file.resolve("socket"), LONG))
+          .isInstanceOf(UncheckedIOException.class)
+          .cause()
+          .isNotInstanceOf(InterruptedIOException.class);
+    } finally {
+      assertThat(Thread.interrupted()).isTrue();
     }
   }
 

@@ -167,6 +167,10 @@ class PoolRefusalsTest extends TwoProcesses {
             .isInstanceOf(IllegalStateException.class)
             .hasMessageContaining("ipcEnabled");
       }
+      for (Buffer buffer : List.<Buffer>of(managed, pinned)) {
+        assertThatThrownBy(buffer::descriptor)
+            .hasMessageContaining("it is host or managed memory without a pool of the driver");
+      }
       assertThatThrownBy(closed::descriptor)
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");

@@ -247,6 +247,9 @@ class BoxCopyTest {
           () -> small.copyFrom(buffer, box.withTarget(1, 10)),
           () -> small.copyTo(heap, box),
           () -> buffer.copyFrom(heap.asSlice(0, 909), box));
+      assertThatThrownBy(() -> small.copyTo(heap, box)).hasMessageStartingWith("source: ");
+      assertThatThrownBy(() -> small.copyFrom(heap, box.withTarget(1, 10)))
+          .hasMessageStartingWith("target: ");
       refused(
           IllegalArgumentException.class,
           () -> buffer.copyFrom(heap, box, stream),

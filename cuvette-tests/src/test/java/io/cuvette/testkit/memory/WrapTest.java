@@ -65,6 +65,36 @@ class WrapTest {
     }
   }
 
+  /** Memory that is of no device alone is used with any of them. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void managedAndPageLockedMemory_isWrappedForEachDevice(Cuda cuda, ScriptedDriver driver) {
+    try (ManagedBuffer managed = cuda.allocateManaged(64);
+        PinnedBuffer pinned = cuda.allocatePinned(64)) {
+      for (int residence = 0; residence < 2; residence++) {
+        int now = residence;
+        answer(driver, PointerAttribute.DEVICE_ORDINAL, () -> now);
+        for (CudaDevice device : cuda.devices()) {
+          for (Buffer each : List.of(managed, pinned)) {
+            try (Buffer wrapped = device.wrap(each.address(), 64, each)) {
+              assertThat(wrapped.device()).isEqualTo(device);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void memoryWhoseBeginningTheDriverDoesNotTell_isNotShared(Cuda cuda, ScriptedDriver driver) {
+    try (Buffer plain = cuda.allocate(64)) {
+      answer(driver, PointerAttribute.RANGE_START, () -> 0);
+      assertThatThrownBy(plain::descriptor)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("the driver does not say where its allocation begins");
+      assertThat(driver.count("ipcGetMemHandle")).isZero();
+    }
+  }
+
   private static void answer(ScriptedDriver driver, int attribute, LongSupplier value) {
     driver.answer(
         "pointerGetAttribute",

@@ -175,6 +175,32 @@ class CallbackCallsTest {
     }
   }
 
+  /** What the stream did before it came to the callback is over. */
+  @CudaTest
+  void eventBeforeTheCallback_isWaitedForInside(Cuda cuda, CudaStream stream) throws Exception {
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(stream);
+      inCallback(stream, event::synchronize);
+    }
+  }
+
+  /** Null streams take turns with the streams of their own device alone. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void nullStreamOfAnotherDevice_isNotBehindTheCallback(Cuda cuda, CudaStream stream)
+      throws Exception {
+    CudaDevice other = cuda.device(1 - stream.device().id());
+    try (Buffer buffer = cuda.allocate(64, other.nullStream())) {
+      inCallback(
+          stream,
+          () -> {
+            try (Scope _ = other.legacyStream().use()) {
+              buffer.fill((byte) 1);
+            }
+          });
+      assertThat(Bytes.of(buffer)).containsOnly(1);
+    }
+  }
+
   @CudaTest
   void nonBlockingStream_doesNotKeepTheNullStreamUp(Cuda cuda, @NonBlocking CudaStream stream)
       throws Exception {

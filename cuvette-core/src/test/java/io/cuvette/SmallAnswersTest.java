@@ -1,0 +1,63 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.channel.Closing;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** What small parts answer that larger ones rest on. */
+class SmallAnswersTest extends OverFakeSharing {
+  private static final long GUARD_SECONDS = 60;
+
+  /** A peer can make the last close of a file take as long as it likes. */
+  @Test
+  void closeThatHangs_isNotWaitedForToItsEnd() throws Exception {
+    CountDownLatch goOn = new CountDownLatch(1);
+    Set<Integer> closed = ConcurrentHashMap.newKeySet();
+    var calls =
+        new FakeDescriptors() {
+          @Override
+          public void close(int descriptor) {
+            await(goOn);
+            closed.add(descriptor);
+          }
+        };
+    FutureTask<Boolean> closing =
+        new FutureTask<>(() -> {
+          Closing.close(calls, new int[] {5, 6}, 2);
+          return closed.isEmpty();
+        });
+    Thread thread = Thread.ofPlatform().daemon().start(closing);
+    try {
+      assertThat(closing.get(GUARD_SECONDS / 2, TimeUnit.SECONDS)).isTrue();
+    } finally {
+      goOn.countDown();
+    }
+    thread.join();
+    assertThat(calls.open()).isEmpty();
+    assertThat(closed).containsExactlyInAnyOrder(5, 6);
+  }
+
+  @Test
+  void pinnedResource_isFoundByItsUuid() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle handle = handle(uuid);
+        PinnedMemoryResource one = PinnedMemoryResource.fromAllocationHandle(cuda, handle)) {
+      assertThat(PinnedMemoryResource.fromRegistry(cuda, uuid)).isSameAs(one);
+    }
+  }
+
+  /** Whatever a simulated device is to have. */
+  @Test
+  void simulatedDevice_isAlwaysAvailable() {
+    assertThat(Drivers.isAvailable("sim")).isTrue();
+    assertThat(Drivers.isAvailable("sim:devices=2")).isTrue();
+    assertThat(Drivers.isAvailable("other")).isFalse();
+  }
+}
