@@ -326,7 +326,6 @@ public final class SimIpcCalls implements IpcCalls {
     SharedEvent shared = event.shared();
     if (shared == null) {
       shared = SharedEvent.create(machine.sharing, SharedPlace.of(event.device));
-      machine.sharing.opened(shared);
       event.share(shared);
       SimOp record = event.capturedPoint() == null ? event.lastRecord() : null;
       if (record != null) {
@@ -356,7 +355,6 @@ public final class SimIpcCalls implements IpcCalls {
       shared.release();
       throw e;
     }
-    machine.sharing.opened(shared);
     SimEvent event = new SimEvent(device, SimEvent.INTERPROCESS | SimEvent.DISABLE_TIMING);
     event.share(shared);
     return events.all.add(event);

@@ -47,7 +47,6 @@ public final class SimEventCalls implements EventCalls {
           machine.working(device);
           SharedEvent shared = all.remove(event).shared();
           if (shared != null) {
-            machine.sharing.closed(shared);
             shared.destroy();
           }
         },

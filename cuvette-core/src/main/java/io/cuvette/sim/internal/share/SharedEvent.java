@@ -92,6 +92,7 @@ public final class SharedEvent {
     ring.publish(number, ProcessId.current());
     ownNewest = Math.max(ownNewest, number);
     pending.add(number);
+    file.sharing.pending(this, true);
     if (op.isDone()) {
       finish(number);
     } else {
@@ -101,6 +102,7 @@ public final class SharedEvent {
 
   private void finish(Long number) {
     if (pending.remove(number)) {
+      file.sharing.pending(this, !pending.isEmpty());
       ring.done(number);
       file.release();
     }

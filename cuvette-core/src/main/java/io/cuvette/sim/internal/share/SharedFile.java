@@ -58,7 +58,7 @@ public final class SharedFile implements BlockFile {
   private static final int NONE = -1;
 
   public final Kind kind;
-  private final SimSharing sharing;
+  final SimSharing sharing;
   private final boolean madeHere;
   private final SharedHead head;
   private final Object key;

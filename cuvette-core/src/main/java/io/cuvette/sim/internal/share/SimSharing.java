@@ -21,6 +21,8 @@ public final class SimSharing {
   public final long driverId = UUID.randomUUID().getLeastSignificantBits();
 
   private final Set<SharedFile> files = Collections.newSetFromMap(new IdentityHashMap<>());
+
+  /** Those with records that are not done. */
   private final Set<SharedEvent> events = Collections.newSetFromMap(new IdentityHashMap<>());
 
   /** By the identity of its file, which is not what the file says. */
@@ -82,12 +84,9 @@ public final class SimSharing {
     return files.stream().anyMatch(file -> file.isMadeHere() && file.key().equals(opened.key()));
   }
 
-  public void opened(SharedEvent event) {
-    events.add(event);
-  }
-
-  public void closed(SharedEvent event) {
-    events.remove(event);
+  /** Says whether an event, destroyed or not, has records of this driver that are not done. */
+  public void pending(SharedEvent event, boolean isAny) {
+    boolean _ = isAny ? events.add(event) : events.remove(event);
   }
 
   /** The memory of a file that is open already; null if it is not. */

@@ -1,0 +1,192 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.sim.KernelFunction;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedKernel;
+import io.cuvette.sim.SimulatedKernels;
+import io.cuvette.sim.SimulatedParameter;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a driver does with shared events and memory that it used, freed or closed itself. */
+@Timeout(60)
+class SimSharedExactTest extends SimSharingBase {
+  private static final int PENDING = 1024;
+  private static final int LOOKS = 100;
+  private static final byte UNTOUCHED = (byte) 0xA5;
+  private static final LaunchShape ONE =
+      new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+
+  private final long event = exporter.events().eventCreate(0, INTERPROCESS);
+  private final long opened =
+      importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
+
+  /** Stops a stream for a while. */
+  private static CountDownLatch hold(SimulatedDriver driver, long stream) {
+    CountDownLatch go = new CountDownLatch(1);
+    driver.streams().launchHostFunc(0, stream, () -> await(go));
+    return go;
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      boolean _ = latch.await(30, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void ownRecordOfASharedEvent_isWaitedFor() {
+    long behind = stream(exporter);
+    CountDownLatch go = hold(exporter, out);
+    exporter.events().eventRecord(0, event, out);
+    exporter.streams().streamWaitEvent(0, behind, event);
+    for (int i = 0; i < LOOKS; i++) {
+      assertThat(exporter.streams().streamQuery(0, behind)).isFalse();
+    }
+    go.countDown();
+    exporter.streams().streamSynchronize(0, behind);
+    assertThat(exporter.streams().streamQuery(0, out)).isTrue();
+  }
+
+  @Test
+  void recordOfAnotherProcess_isNotWaitedForInACapture() {
+    exporter.events().eventRecord(0, event, out);
+    importer.captures().streamBeginCapture(0, in, 2);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_ISOLATION,
+        "outside of the capture",
+        () -> importer.streams().streamWaitEvent(0, in, opened));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "",
+        () -> importer.captures().streamEndCapture(0, in));
+  }
+
+  @Test
+  void recordThatIsRefused_keepsNoFile() {
+    long elsewhere = exporter.streams().streamCreateWithPriority(1, 1, 0);
+    for (int i = 0; i < 3; i++) {
+      assertFails(
+          CudaStatus.INVALID_HANDLE,
+          "of device",
+          () -> exporter.events().eventRecord(1, event, elsewhere));
+    }
+    exporter.events().eventDestroy(0, event);
+    assertThat(exporter.liveSharedFiles()).isZero();
+  }
+
+  @Test
+  void recordOfACapture_isNoneOfThoseThatArePending() {
+    CountDownLatch go = hold(exporter, out);
+    for (int i = 0; i < PENDING; i++) {
+      exporter.events().eventRecord(0, event, out);
+    }
+    long captured = stream(exporter);
+    exporter.captures().streamBeginCapture(0, captured, 2);
+    exporter.events().eventRecord(0, event, captured);
+    exporter.graphs().graphDestroy(exporter.captures().streamEndCapture(0, captured));
+    go.countDown();
+    exporter.streams().streamSynchronize(0, out);
+  }
+
+  @Test
+  void recordOfAnImporter_isDoneOnceThatIsClosed() {
+    CountDownLatch go = hold(importer, in);
+    importer.events().eventRecord(0, opened, in);
+    assertThat(exporter.events().eventQuery(0, event)).isFalse();
+    importer.close();
+    assertThat(exporter.events().eventQuery(0, event)).isTrue();
+    go.countDown();
+  }
+
+  @Test
+  void recordOfADestroyedEvent_isDoneOnceItsDriverIsClosed() {
+    CountDownLatch go = hold(exporter, out);
+    exporter.events().eventRecord(0, event, out);
+    exporter.events().eventDestroy(0, event);
+    assertThat(importer.events().eventQuery(0, opened)).isFalse();
+    exporter.close();
+    assertThat(importer.events().eventQuery(0, opened)).isTrue();
+    go.countDown();
+  }
+
+  @Test
+  void memoryThatIsBeingFreed_isNotExported() {
+    long ours = allocate(pool(DEVICE), 64);
+    CountDownLatch go = hold(exporter, out);
+    exporter.ordered().memFreeAsync(0, ours, out);
+    assertFails(CudaStatus.INVALID_VALUE, "", () -> exporter.sharing().memPoolExportPointer(ours));
+    go.countDown();
+    exporter.streams().streamSynchronize(0, out);
+  }
+
+  @Test
+  void closeOfMemoryThatIsOpenStill_waitsForNothing_andTheLastOneCountsNothing() {
+    long ours = exporter.memory().memAlloc(0, MIB);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    MemoryInfo before = importer.devices().memGetInfo(0);
+    long bytes = importer.liveBytes(0);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    assertThat(importer.sharing().ipcOpenMemHandle(0, handle)).isEqualTo(theirs);
+    CountDownLatch go = hold(importer, in);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
+    assertThat(importer.streams().streamQuery(0, in)).isFalse();
+    go.countDown();
+    importer.sharing().ipcCloseMemHandle(0, theirs);
+    assertThat(importer.devices().memGetInfo(0)).isEqualTo(before);
+    assertThat(importer.liveBytes(0)).isEqualTo(bytes);
+  }
+
+  @Test
+  void kernelOfAnImporter_neitherReadsNorWritesWhatWasFreed() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, 64);
+    long theirs =
+        importer
+            .sharing()
+            .memPoolImportPointer(imported(pool), exporter.sharing().memPoolExportPointer(ours));
+    fill(exporter, ours, 1, 64, out);
+    AtomicInteger seen = new AtomicInteger();
+    run(thread -> seen.set(thread.getByte(theirs)));
+    assertThat(seen).hasValue(1);
+    exporter.ordered().memFreeAsync(0, ours, out);
+    exporter.streams().streamSynchronize(0, out);
+    long next = allocate(pool, 64);
+    fill(exporter, next, 2, 64, out);
+    run(thread -> {
+      seen.set(thread.getByte(theirs));
+      thread.setByte(theirs, (byte) 9);
+    });
+    assertThat(seen).hasValue(UNTOUCHED);
+    assertThat(read(exporter, next)).isEqualTo((byte) 2);
+  }
+
+  private void run(KernelFunction function) {
+    SimulatedKernel kernel =
+        SimulatedKernel.of("touchesShared", function, SimulatedParameter.POINTER);
+    MemorySegment values = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    LaunchParameters arguments = new LaunchParameters(values, List.of(new KernelParameter(0, 8)));
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      long library = importer.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+      long handle = importer.kernels().libraryGetKernel(library, kernel.name());
+      importer.kernels().launchKernel(0, in, handle, ONE, arguments);
+      importer.streams().streamSynchronize(0, in);
+    }
+  }
+}
