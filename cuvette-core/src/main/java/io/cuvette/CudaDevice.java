@@ -375,7 +375,6 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
    * @see #wrap(long, long, Object)
    */
   public Buffer adopt(long address, long bytes, Runnable free) {
-    cuda.checkOpen();
     return ForeignMemory.adopt(this, address, bytes, free);
   }
 

@@ -52,6 +52,18 @@ class LibrarySearchTest {
         .contains(library);
   }
 
+  /** Where the toolkit is installed if nobody says otherwise: behind what is named. */
+  @Test
+  void folderOfTheToolkit_isSearchedLast_butForPackages() {
+    Map<String, String> named = Map.of("CUDA_PATH", folder.toString());
+    LibrarySearch search = new LibrarySearch(named, folder.resolve("none"), "Linux");
+    Path usual = Path.of("/usr/local/cuda/lib64");
+    assertThat(search.folders())
+        .containsSubsequence(folder.resolve("lib64"), Path.of("/usr/lib64"), usual);
+    assertThat(new LibrarySearch(Map.of(), folder.resolve("none"), "Windows 11").folders())
+        .doesNotContain(usual);
+  }
+
   @Test
   void newestVersion_isByNumber() throws IOException {
     file("lib/libcuvettetest.so.9.2");

@@ -73,6 +73,41 @@ class MatrixProductTest {
   }
 
   @Test
+  void numbersOfAProduct_areOneAtLeast() {
+    String[] names = {"rows", "columns", "inner", "batch"};
+    Operand any = byColumns(1, 1);
+    for (int i = 0; i < names.length; i++) {
+      for (long wrong : new long[] {0, -1, Long.MIN_VALUE}) {
+        long[] n = {1, 1, 1, 1};
+        n[i] = wrong;
+        assertRefused(
+            "%s: %d (expected: >= 1)".formatted(names[i], wrong),
+            () -> new MatrixProduct(MatrixType.HALF, n[0], n[1], n[2], any, any, any, n[3]));
+      }
+    }
+    assertThat(new MatrixProduct(MatrixType.HALF, 1, 1, 1, any, any, any, 1).bytesOfC())
+        .isEqualTo(2);
+  }
+
+  /** A complex number lies as its two parts do. */
+  @Test
+  void matrices_beginAtMultiplesOfTheirNumbers_orOfTheirParts() {
+    for (MatrixType type : MatrixType.values()) {
+      int[] bytesAndAlignment =
+          switch (type) {
+            case HALF, BFLOAT16 -> new int[] {2, 2};
+            case FLOAT -> new int[] {4, 4};
+            case DOUBLE -> new int[] {8, 8};
+            case COMPLEX_FLOAT -> new int[] {8, 4};
+            case COMPLEX_DOUBLE -> new int[] {16, 8};
+          };
+      assertThat(new int[] {type.bytes(), type.alignment()})
+          .as("%s", type)
+          .containsExactly(bytesAndAlignment);
+    }
+  }
+
+  @Test
   void results_lieByColumns_andDoNotMeet() {
     String rule = "(expected: not transposed, and matrices one behind the other)";
     assertRefused(rule, () -> ofC(byRows(COLUMNS, 100), 1));

@@ -26,6 +26,7 @@ class SanitizerGraphEventsTest {
   private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
   private final SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
   private final AtomicBoolean refusing = new AtomicBoolean();
+  private final AtomicBoolean elsewhere = new AtomicBoolean();
   private final SanitizerDriver driver =
       SanitizerDriver.reporting(DriverProxy.of(this::call), reports::add, Misuse.LEAK);
   private final long one = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -43,6 +44,9 @@ class SanitizerGraphEventsTest {
   private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
     if (refusing.get() && method.getName().equals("graphDestroy")) {
       throw new CudaException(CudaStatus.UNKNOWN.code(), "graphDestroy");
+    }
+    if (elsewhere.get() && method.getName().equals("graphRetainUserObject")) {
+      return null;
     }
     return DriverProxy.forward(below, method, arguments);
   }
@@ -197,6 +201,20 @@ class SanitizerGraphEventsTest {
     long copy = driver.graphs().graphClone(outer);
     driver.graphs().graphDestroy(outer);
     assertEndOfObjectIsThatOfLaunches(instantiate(copy), copy, object);
+  }
+
+  /** The driver gives its handle again, to a library that is not seen here. */
+  @Test
+  void endOfAnObjectThatWasReleased_saysNothingOfAGraphWithOneOfTheSameHandle() {
+    UserObject released = driver.graphs().userObjectCreate();
+    driver.graphs().userObjectRelease(released.handle());
+    long graph = graph(fill);
+    elsewhere.set(true);
+    driver.graphs().graphRetainUserObject(graph, released.handle());
+    launch(instantiate(graph));
+    assertThat(released.isDestroyed()).isTrue();
+    fill();
+    assertRaceOnly();
   }
 
   @Test

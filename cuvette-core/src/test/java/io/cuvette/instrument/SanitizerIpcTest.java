@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What other processes share, as the sanitizer sees it. */
@@ -264,6 +266,31 @@ class SanitizerIpcTest extends SanitizerTestBase {
         .isThrownBy(() -> driver.sharing().memPoolImportPointer(1, HANDLE));
 
     assertThat(tiny.live()).doesNotContainValue("memory");
+  }
+
+  /** The first failure is the one that says why, and both are told. */
+  @Test
+  void importThatCannotBeUndoneEither_isBothFailures() {
+    Set<String> refused = Set.of("pointerGetAttribute", "ipcCloseMemHandle", "memFree");
+    SanitizerDriver refusing =
+        SanitizerDriver.reporting(
+            DriverProxy.of((method, arguments) -> {
+              if (refused.contains(method.getName())) {
+                throw new CudaException(CudaStatus.UNKNOWN.code(), method.getName());
+              }
+              return DriverProxy.forward(tiny.driver, method, arguments);
+            }),
+            reports::add);
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> refusing.sharing().ipcOpenMemHandle(0, HANDLE))
+        .withMessageContaining("pointerGetAttribute")
+        .satisfies(e ->
+            assertThat(e.getSuppressed()).singleElement().asString().contains("ipcCloseMemHandle"));
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> refusing.sharing().memPoolImportPointer(1, HANDLE))
+        .withMessageContaining("pointerGetAttribute")
+        .satisfies(
+            e -> assertThat(e.getSuppressed()).singleElement().asString().contains("memFree"));
   }
 
   @Test

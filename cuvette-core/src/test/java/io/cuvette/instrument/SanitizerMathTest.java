@@ -78,6 +78,14 @@ class SanitizerMathTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
   }
 
+  /** A kernel beside it may write, but does so in any case to bytes that are written here. */
+  @Test
+  void productWithoutGaps_isWritten_asNoKernelMayMeanwhile() {
+    multiply(WHOLE);
+    use(c);
+    assertOnly(Misuse.RACE);
+  }
+
   @Test
   void matricesWithGaps_areUsed_asByAKernel() {
     multiply(WITH_GAPS);

@@ -11,6 +11,8 @@ import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
+import java.util.Map;
+import java.util.function.LongConsumer;
 import org.assertj.core.api.AbstractStringAssert;
 import org.junit.jupiter.api.Test;
 
@@ -40,6 +42,27 @@ class SanitizerVirtualTest extends SanitizerTestBase {
 
   private void access(int page, int pages, int[] devices, int... access) {
     virtual.memSetAccess(page(page), (long) pages * PAGE, MemLocationType.DEVICE, devices, access);
+  }
+
+  /** Also by a question, which changes nothing. */
+  @Test
+  void handleThatWasReleased_isNotUsedAgain_byAnyCall() {
+    Map<String, LongConsumer> calls =
+        Map.of(
+            "memGetAllocationPropertiesFromHandle",
+            virtual::memGetAllocationPropertiesFromHandle,
+            "memExportToShareableHandle",
+            virtual::memExportToShareableHandle,
+            "memMap",
+            handle -> virtual.memMap(page(0), PAGE, 0, handle));
+    calls.forEach((name, call) -> {
+      long handle = virtual.memCreate(PAGE, PLAIN);
+      virtual.memRelease(handle);
+      call.accept(handle);
+      SanitizerReport report = assertOnly(Misuse.DESTROYED_HANDLE);
+      assertThat(report.message()).startsWith(name + "(");
+      reports.clear();
+    });
   }
 
   private void unmap(int page, int pages) {

@@ -154,7 +154,7 @@ class DeallocateTest {
     for (long bytes : new long[] {0, 1, UNEVEN}) {
       assertThatThrownBy(() -> resource.allocate(bytes, foreign))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("expected: a stream of device 0");
+          .hasMessage("%s (expected: a stream of device 0)", foreign);
     }
     assertThat(resource.attributes().usedMemCurrent()).isZero();
   }

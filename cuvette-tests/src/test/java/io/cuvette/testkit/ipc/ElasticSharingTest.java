@@ -321,7 +321,7 @@ class ElasticSharingTest extends TwoProcesses {
       handles.close();
       assertThatThrownBy(() -> imported(handles))
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("is closed");
+          .hasMessage("%s is closed", handles);
     }
   }
 

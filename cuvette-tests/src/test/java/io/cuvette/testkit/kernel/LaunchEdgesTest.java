@@ -424,6 +424,26 @@ class LaunchEdgesTest {
     }
   }
 
+  /** The configuration of a launch is the second alone. */
+  interface ConfigTwice {
+    void scale(LaunchConfig first, LaunchConfig config, Buffer data, float factor, int count);
+  }
+
+  @CudaTest
+  void kernelOfAModule_isKnownToIt_andToTheDriver(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel scale = module.kernel("scale");
+      CudaKernel nothing = module.kernel("doNothing");
+      assertThat(scale.module()).isSameAs(module);
+      assertThat(scale.handle()).isNotZero().isNotEqualTo(nothing.handle());
+      assertThat(cuda.driver().kernels().kernelGetAttribute(0, scale.handle(), 0))
+          .isEqualTo(scale.attribute(KernelAttribute.MAX_THREADS_PER_BLOCK, cuda.device(0)));
+      assertThatThrownBy(() -> scale.bind(ConfigTwice.class))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("CudaStream and LaunchConfig as its first two");
+    }
+  }
+
   /** What everybody sees may call itself. */
   public interface Doubling {
     void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);

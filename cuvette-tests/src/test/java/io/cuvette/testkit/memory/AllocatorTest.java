@@ -14,6 +14,8 @@ import io.cuvette.PinnedAllocator;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The allocator that is current: global, of a scope, never of itself. */
@@ -206,6 +208,24 @@ class AllocatorTest {
       }
       assertThat(seen[0]).isEqualTo(stream);
     }
+  }
+
+  /** Neither the pool's refusal nor the allocator's own: none is asked. */
+  @CudaTest
+  void streamOfAnotherCuda_neverReachesTheAllocator(Cuda cuda, Subject subject) {
+    CudaStream far = subject.open(options -> options).device(0).nullStream();
+    AtomicInteger asked = new AtomicInteger();
+    List<MemoryResource> allocators = List.of(cuda.defaultMemoryPool(), counting(asked));
+    for (MemoryResource each : allocators) {
+      try (Scope _ = cuda.useAllocator(each)) {
+        for (long bytes : new long[] {0, 1}) {
+          assertThatThrownBy(() -> cuda.allocate(bytes, far))
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessage("device 0 belongs to another Cuda (expected: one of this)");
+        }
+      }
+    }
+    assertThat(asked).hasValue(0);
   }
 
   @CudaTest

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
+import io.cuvette.BufferDescriptor;
 import io.cuvette.CaptureOptions;
 import io.cuvette.CopyBatch;
 import io.cuvette.CopyBox;
@@ -26,10 +28,13 @@ import io.cuvette.GraphNode;
 import io.cuvette.KernelArguments;
 import io.cuvette.LaunchConfig;
 import io.cuvette.LibraryHandle;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.driver.IpcCalls;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
@@ -38,6 +43,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -150,6 +156,54 @@ class ClosedCudaTest {
     refused();
   }
 
+  /** What is asked is not looked at, be it wrong or none of the driver's business. */
+  @Test
+  void whatNeedsNoDriver_isRefusedAsWell() {
+    PinnedBuffer pinned = cuda.allocatePinned(64);
+    ManagedBuffer managed = cuda.allocateManaged(64);
+    UUID any = new UUID(1, 2);
+    BufferDescriptor pooled =
+        new BufferDescriptor(
+            BufferDescriptor.Kind.DEVICE_POOL, 0, 64, any, any, new byte[IpcCalls.HANDLE_BYTES]);
+    calls.put("segment", pinned::segment);
+    calls.put("segment of managed memory", managed::segment);
+    calls.put("descriptor", pinned::descriptor);
+    calls.put("isReadMostly", managed::isReadMostly);
+    calls.put("prefetch", () -> managed.prefetch(MemoryLocation.device(device), stream));
+    calls.put("setAccessedBy", () -> managed.setAccessedBy(List.of()));
+    calls.put("currentStream", () -> cuda.currentStream(device));
+    calls.put("setCurrentDevice", () -> cuda.setCurrentDevice(device));
+    calls.put("import of another kind", () -> device.importBuffer(pooled, stream));
+    calls.put("wrap of nothing", () -> cuda.wrap(0, 0, null));
+    calls.put("wrap of less than nothing", () -> cuda.wrap(0x1000, -1, null));
+    calls.put("wrap of nothing on a device", () -> device.wrap(0, 8, null));
+    calls.put("adopt of less than nothing", () -> device.adopt(0x1000, -1, () -> {}));
+    refused();
+  }
+
+  /** What a program has to open again is the Cuda. */
+  @Test
+  void bufferThatWasClosedBefore_saysThatTheCudaIsClosed() {
+    PinnedBuffer pinned = cuda.allocatePinned(64);
+    ManagedBuffer managed = cuda.allocateManaged(64);
+    List.of(buffer, pinned, managed).forEach(Buffer::close);
+    List<ThrowingCallable> uses =
+        List.of(
+            pinned::segment,
+            pinned::descriptor,
+            managed::segment,
+            managed::isReadMostly,
+            () -> buffer.fill((byte) 1),
+            () -> buffer.copyFrom(source));
+    uses.forEach(use ->
+        assertThatThrownBy(use)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining(" is closed")
+            .hasMessageNotContaining("Cuda"));
+    cuda.close();
+    uses.forEach(use -> assertThatThrownBy(use).hasMessage("Cuda is closed"));
+  }
+
   @Test
   void kernelsAndHandles_areRefused() {
     CudaModule module = TestKernels.launches(cuda);
@@ -198,6 +252,7 @@ class ClosedCudaTest {
     calls.put("growable", () -> device.growable(1 << 20));
     calls.put("elastic", () -> new ElasticMemoryPool(cuda));
     calls.put("driver's pool", () -> new DeviceMemoryResource(device));
+    calls.put("pool of new ones", () -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)));
     refused();
   }
 }

@@ -2,7 +2,10 @@ package io.cuvette.instrument.internal.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +24,17 @@ class CallTextTest {
     assertText(-1L, "0xffffffffffffffff");
     assertText(Long.MIN_VALUE, "0x8000000000000000");
     assertText(-1, "-1");
+  }
+
+  /** Names are there if the compiler kept them. */
+  @Test
+  void calls_haveTheNamesOfTheirArguments() throws NoSuchMethodException {
+    Method call = MemoryCalls.class.getMethod("memAlloc", int.class, long.class);
+    boolean named = call.getParameters()[0].isNamePresent();
+    assertThat(CallText.of(call, new Object[] {0, 512L}))
+        .isEqualTo(named ? "memAlloc(device=0, bytes=512)" : "memAlloc(0, 512)");
+    Method none = DeviceCalls.class.getMethod("deviceGetCount");
+    assertThat(CallText.of(none, new Object[0])).isEqualTo("deviceGetCount()");
   }
 
   @Test
