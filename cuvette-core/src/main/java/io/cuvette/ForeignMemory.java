@@ -16,7 +16,6 @@ import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** Memory allocated elsewhere, as buffers that keep its owner reachable. Stateless. */
@@ -76,19 +75,11 @@ final class ForeignMemory {
         .gate()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          PlainBlock.ownAdopted(BufferBase.base(wrapped).memory(), calledOnce(session, free));
+          PlainBlock.ownAdopted(
+              BufferBase.base(wrapped).memory(),
+              () -> session.callUser("the end of adopted memory", free));
           return wrapped;
         });
-  }
-
-  /** Not again if it throws: how far it came is not known. */
-  private static Runnable calledOnce(Session session, Runnable free) {
-    AtomicBoolean called = new AtomicBoolean();
-    return () -> {
-      if (called.compareAndSet(false, true)) {
-        session.callUser("the end of adopted memory", free);
-      }
-    };
   }
 
   private static BufferKind kind(boolean managed, int type) {

@@ -21,6 +21,11 @@ public final class Once {
     run(call, Once::mayBeDone);
   }
 
+  /** The same for code of the user, which is not called again: how far it came is not known. */
+  public void call(Runnable code) {
+    run(code, _ -> true);
+  }
+
   private void run(Runnable step, Predicate<Throwable> isDone) {
     if (done.compareAndSet(false, true)) {
       try {

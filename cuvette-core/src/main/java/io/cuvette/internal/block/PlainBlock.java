@@ -212,7 +212,7 @@ public final class PlainBlock extends Block {
 
   @Override
   public void failedUntold(Throwable e) {
-    if (by == By.USER && !(e instanceof CudaException)) {
+    if (by == By.USER && (given.isDone() || !(e instanceof CudaException))) {
       UserFailures.uncaught(e);
     } else {
       super.failedUntold(e);
@@ -229,7 +229,11 @@ public final class PlainBlock extends Block {
   }
 
   private void give() {
-    given.free(freeNow);
+    if (by == By.USER) {
+      given.call(freeNow);
+    } else {
+      given.free(freeNow);
+    }
     session.children().remove(end);
   }
 }

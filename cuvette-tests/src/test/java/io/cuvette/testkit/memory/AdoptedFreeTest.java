@@ -10,6 +10,8 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
@@ -18,6 +20,7 @@ import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -32,13 +35,17 @@ class AdoptedFreeTest {
   private final RuntimeException mine = new UnsupportedOperationException("mine");
 
   private Buffer adopted(Cuda cuda, Buffer memory) {
+    return adopted(cuda, memory, mine);
+  }
+
+  private Buffer adopted(Cuda cuda, Buffer memory, RuntimeException failure) {
     return cuda.device(0)
         .adopt(
             memory.address(),
             64,
             () -> {
               frees.incrementAndGet();
-              throw mine;
+              throw failure;
             });
   }
 
@@ -132,19 +139,58 @@ class AdoptedFreeTest {
   /** There it is called after the callback, when nobody is left to be told but the thread. */
   @CudaTest
   void closeInsideACallback_tellsTheThread(Cuda cuda) throws Exception {
+    tellsTheThread(cuda, mine);
+    assertThat(frees).hasValue(1);
+  }
+
+  /** What the library itself meets there is tried again; this is not, and was told to nobody. */
+  @CudaTest
+  void errorOfCuda_isToldToTheThreadToo(Cuda cuda) throws Exception {
+    tellsTheThread(cuda, new CudaException(CudaStatus.INVALID_VALUE, "mine()", "mine"));
+    assertThat(frees).hasValue(1);
+  }
+
+  private void tellsTheThread(Cuda cuda, RuntimeException failure) throws Exception {
     CompletableFuture<Throwable> uncaught = new CompletableFuture<>();
     try (CudaStream stream = cuda.device(0).createStream();
         Buffer memory = memory(cuda)) {
-      Buffer adopted = adopted(cuda, memory);
+      Buffer adopted = adopted(cuda, memory, failure);
       CompletableFuture<Void> _ =
           stream.addCallback(() -> {
             Thread.currentThread().setUncaughtExceptionHandler((_, e) -> uncaught.complete(e));
             adopted.close();
           });
-      assertThat(uncaught.get(60, TimeUnit.SECONDS)).isSameAs(mine);
+      assertThat(uncaught.get(60, TimeUnit.SECONDS)).isSameAs(failure);
       cuda.device(0).synchronize();
     }
-    assertThat(frees).hasValue(1);
+  }
+
+  /** It is not the driver's, which could wait for what the callback waits for. */
+  @CudaTest
+  void memoryIsGivenBack_whileACallbackHoldsAStream(Cuda cuda, CudaStream stream) throws Exception {
+    AtomicInteger given = new AtomicInteger();
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    try (Buffer memory = MemoryResource.direct().allocate(64, cuda.device(0).nullStream())) {
+      Buffer adopted = cuda.device(0).adopt(memory.address(), 64, given::incrementAndGet);
+      CompletableFuture<Void> done =
+          stream.addCallback(() -> {
+            begun.countDown();
+            try {
+              boolean _ = goOn.await(60, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+              throw new AssertionError(e);
+            }
+          });
+      try {
+        assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+        adopted.close();
+        assertThat(given).hasValue(1);
+      } finally {
+        goOn.countDown();
+      }
+      done.get(60, TimeUnit.SECONDS);
+    }
   }
 
   /** A pool has it longer than its buffers, and takes work for done that is only queued. */
