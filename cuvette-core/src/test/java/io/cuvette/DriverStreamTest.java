@@ -293,6 +293,17 @@ class DriverStreamTest {
   }
 
   @Test
+  void blockingStreamOfOthers_isNoNonBlockingOne() {
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 0, 0);
+    CudaStream wrapped = device.wrapStream(handle, this);
+    assertThat(wrapped.isNonBlocking()).isFalse();
+    assertThat(wrapped.isNonBlocking()).isFalse();
+    assertThat(count("streamGetFlags")).isOne();
+    wrapped.close();
+    cuda.driver().streams().streamDestroy(0, handle);
+  }
+
+  @Test
   void wrappedStream_endsWithItsLastWrapper_andIsNotDestroyed() {
     long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
     CudaStream one = device.wrapStream(handle, this);

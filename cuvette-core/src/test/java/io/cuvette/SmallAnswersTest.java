@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cuvette.internal.channel.Closing;
 import java.util.Set;
@@ -59,5 +60,37 @@ class SmallAnswersTest extends OverFakeSharing {
     assertThat(Drivers.isAvailable("sim")).isTrue();
     assertThat(Drivers.isAvailable("sim:devices=2")).isTrue();
     assertThat(Drivers.isAvailable("other")).isFalse();
+  }
+
+  /** Also with no bytes at all, which would need nothing. */
+  @Test
+  void resourceOfAClosedCuda_takesNothingBack() {
+    Cuda own = Cuda.open(CudaOptions.simulated());
+    var resource = new DeviceMemoryResource(own.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    assertThat(resource.attributes().toString())
+        .startsWith("PoolAttributes[pool 0x")
+        .doesNotContain("null");
+    long address = resource.allocate(64).address();
+    resource.deallocate(address, 64);
+    resource.deallocate(0, 0);
+    own.close();
+    assertThatIllegalStateException().isThrownBy(() -> resource.deallocate(0, 0));
+    assertThatIllegalStateException().isThrownBy(() -> resource.deallocate(address, 64));
+  }
+
+  @Test
+  void futureInACapture_isRefusedByItsName() {
+    try (CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING)) {
+      stream
+          .capture(() -> {
+            assertThatIllegalStateException()
+                .isThrownBy(stream::onComplete)
+                .withMessageContaining("onComplete");
+            assertThatIllegalStateException()
+                .isThrownBy(() -> stream.addCallback(() -> {}))
+                .withMessageContaining("addCallback");
+          })
+          .close();
+    }
   }
 }

@@ -136,6 +136,32 @@ class FaultsTest {
     assertThat(again.freeRefused()).hasSize(1);
   }
 
+  /** Some other call has unmapped it: then there is nothing left to do. */
+  @Test
+  void unmapThatIsOwed_andWasDoneMeanwhile_isNoFailure() {
+    CudaDriver without =
+        DriverProxy.of((method, arguments) -> {
+          if (method.getName().equals("memUnmap")) {
+            throw new CudaException(CudaStatus.INVALID_VALUE.code(), "nothing is there");
+          }
+          return DriverProxy.forward(tiny.driver, method, arguments);
+        });
+    Faults faults = Faults.at(without, 1).only("memUnmap");
+    assertThat(failure(() -> faults.driver().virtual().memUnmap(0x10000, 0x1000))).isNotNull();
+    assertThat(faults.freeRefused()).hasSize(1);
+  }
+
+  @Test
+  void functionOfTheProgram_neverFailsAfterItsEffect() {
+    Faults faults = Faults.of(tiny.driver, 1, FaultMode.AFTER_EFFECT, null);
+    assertThatIllegalArgumentException().isThrownBy(() -> faults.only("callFree"));
+    long address = faults.driver().natives().callMalloc(1, 0, 64, 0);
+    faults.driver().natives().callFree(2, 0, address, 0);
+    assertThat(faults.calls()).isZero();
+    assertThat(faults.fired()).isFalse();
+    assertThat(tiny.live()).isEmpty();
+  }
+
   @Test
   void captureThatEndedBeforeItsError_leavesNoGraph() {
     Faults faults =

@@ -174,16 +174,19 @@ class ForwardingDriverTest {
   }
 
   private void assertForwards(Method method, UnaryOperator<CudaDriver> decorator) throws Throwable {
-    received.clear();
     Object[] arguments =
         Arrays.stream(method.getParameterTypes()).map(this::sample).toArray(Object[]::new);
-    answer = method.getReturnType() == void.class ? null : sample(method.getReturnType());
+    Class<?> type = method.getReturnType();
+    for (Object each : type == boolean.class ? List.of(true, false) : List.of(0)) {
+      received.clear();
+      answer = type == void.class ? null : type == boolean.class ? each : sample(type);
 
-    Object result = DriverProxy.forward(decorator.apply(recorder()), method, arguments);
+      Object result = DriverProxy.forward(decorator.apply(recorder()), method, arguments);
 
-    assertThat(received).startsWith(method).hasSize(1 + arguments.length);
-    assertThat(received.subList(1, received.size())).containsExactly(arguments);
-    assertThat(result).isEqualTo(answer);
+      assertThat(received).startsWith(method).hasSize(1 + arguments.length);
+      assertThat(received.subList(1, received.size())).containsExactly(arguments);
+      assertThat(result).isEqualTo(answer);
+    }
   }
 
   /** Else its methods would be called on the delegate's own part. */

@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -62,6 +63,28 @@ class SanitizerGraphsTest {
   private SanitizerReport assertOnly(Misuse misuse) {
     assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(misuse);
     return reports.getFirst();
+  }
+
+  /** The simulated device refuses such nodes itself; a driver need not. */
+  @Test
+  void nodeThatReachesOverItsMemory_isNamedAtItsLaunch() {
+    AtomicLong told = new AtomicLong();
+    CudaDriver telling =
+        DriverProxy.of((method, arguments) ->
+            method.getName().equals("graphNodeGetParams")
+                ? new GraphNodeParams.Fill(told.get(), 3, 1, BYTES)
+                : DriverProxy.forward(below, method, arguments));
+    SanitizerDriver above = SanitizerDriver.reporting(telling, reports::add, Misuse.LEAK);
+    long block = above.memory().memAlloc(0, BYTES);
+    told.set(block + 1);
+    long stream = above.streams().streamCreateWithPriority(0, 1, 0);
+    long graph = above.graphs().graphCreate();
+    GraphNodeParams whole = new GraphNodeParams.Fill(block, 3, 1, BYTES);
+    assertThat(above.graphs().graphAddNode(0, graph, new long[0], whole)).isNotNull();
+    long made = above.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    assertThat(reports).isEmpty();
+    above.graphs().graphLaunch(0, made, stream);
+    assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message()).contains("begins 1 bytes into");
   }
 
   @Test

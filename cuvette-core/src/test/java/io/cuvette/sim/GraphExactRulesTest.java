@@ -87,7 +87,9 @@ class GraphExactRulesTest extends SimTestBase {
     long first = empty(graph, before);
     long second = empty(graph, first);
     driver.graphs().graphAddDependencies(graph, List.of(new GraphEdge(second, first)));
-    assertThat(instantiate(graph, 0)).isEqualTo(new InstantiatedGraph(0, 2, first));
+    for (long flags : new long[] {0, 4}) {
+      assertThat(instantiate(graph, flags)).isEqualTo(new InstantiatedGraph(0, 2, first));
+    }
   }
 
   @Test

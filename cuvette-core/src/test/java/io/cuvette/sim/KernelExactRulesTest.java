@@ -13,10 +13,12 @@ import io.cuvette.driver.MemoryInfo;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -138,6 +140,48 @@ class KernelExactRulesTest extends SimTestBase {
         },
         shape(1, 2, 0),
         0);
+    assertThat(refused).hasValue(often);
+  }
+
+  @Test
+  void threadThatWasGivenUp_isRefusedForEver_butStopsNoOtherJavaThread()
+      throws InterruptedException {
+    int often = 2_000;
+    AtomicReference<KernelThread> givenUp = new AtomicReference<>();
+    SimulatedKernel kernel =
+        SimulatedKernel.of(
+                "exact" + NAMES.incrementAndGet(),
+                thread -> {
+                  givenUp.set(thread);
+                  while (!Thread.interrupted()) {
+                    LockSupport.park();
+                  }
+                })
+            .withPatience(Duration.ofMillis(20));
+    registered.add(SimulatedKernels.register(kernel));
+    long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+    long handle = driver.kernels().libraryGetKernel(library, kernel.name());
+    LaunchParameters none = new LaunchParameters(MemorySegment.NULL, List.of());
+    assertFails(
+        CudaStatus.LAUNCH_TIMEOUT,
+        "its function has waited",
+        () -> {
+          driver.kernels().launchKernel(0, 0, handle, ONE, none);
+          driver.streams().streamSynchronize(0, 0);
+        });
+    AtomicInteger refused = new AtomicInteger();
+    Thread other =
+        Thread.ofVirtual()
+            .start(() -> {
+              for (int i = 0; i < often; i++) {
+                try {
+                  givenUp.get().syncThreads();
+                } catch (IllegalStateException _) {
+                  int _ = refused.incrementAndGet();
+                }
+              }
+            });
+    assertThat(other.join(Duration.ofSeconds(30))).isTrue();
     assertThat(refused).hasValue(often);
   }
 

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -121,6 +122,15 @@ class PoolSpaceTest extends SimTestBase {
     large.ordered().memFreeAsync(0, all, stream);
     large.ordered().memAllocFromPoolAsync(0, 1, small, stream);
     assertThat(large.liveAllocations()).isEqualTo(1);
+  }
+
+  @Test
+  void poolWithoutALimit_namesNone() {
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.ordered().memAllocFromPoolAsync(0, 40 * MIB, pool, 0);
+    assertThatThrownBy(() -> driver.ordered().memAllocFromPoolAsync(0, 40 * MIB, pool, 0))
+        .hasMessageContaining("bytes in a pool of device 0")
+        .hasMessageNotContaining("at most");
   }
 
   @ParameterizedTest

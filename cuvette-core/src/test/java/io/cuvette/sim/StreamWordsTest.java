@@ -60,6 +60,27 @@ class StreamWordsTest extends SimTestBase {
   }
 
   @Test
+  void launchOfAGraph_waitsForItsWord_eachTime() {
+    driver.captures().streamBeginCapture(0, waiting, 2);
+    await(memory, 5, EQUAL);
+    driver.transfers().memsetD32Async(0, result, 7, 1, waiting);
+    long graph = driver.captures().streamEndCapture(0, waiting);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    for (int launch = 0; launch < 2; launch++) {
+      set(memory, 4);
+      driver.graphs().graphLaunch(0, executable, waiting);
+      for (int i = 0; i < 50; i++) {
+        assertThat(driver.streams().streamQuery(0, waiting)).isFalse();
+      }
+      set(memory, 5);
+      driver.streams().streamSynchronize(0, waiting);
+    }
+    assertThat(read(result, 1)).containsExactly(7);
+    driver.graphs().graphExecDestroy(executable);
+    driver.graphs().graphDestroy(graph);
+  }
+
+  @Test
   void wordThatIsMapped_letsAStreamGoOn() {
     long address = driver.virtual().memAddressReserve(PAGE, 0, 0);
     long handle =

@@ -18,9 +18,12 @@ import io.cuvette.GraphNode;
 import io.cuvette.GraphPlace;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
@@ -284,6 +287,21 @@ class GraphConditionTest {
                 "conditional nodes with several bodies need CUDA 12.8 (the driver has 12.3)");
       }
       assertThat(graph.root().ifThen(condition).bodies()).hasSize(1);
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void conditionWhoseNodeIsRefused_isForTheNext(Cuda cuda, ScriptedDriver driver) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphCondition condition = definition.createCondition();
+      driver.fail("graphAddNode", CudaStatus.NOT_SUPPORTED);
+      assertThatThrownBy(() -> definition.root().ifThen(condition))
+          .isInstanceOf(CudaException.class);
+      driver.unscript("graphAddNode");
+      assertThat(definition.root().ifThen(condition).bodies()).hasSize(1);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> definition.root().ifThen(condition))
+          .withMessageContaining("is read by another node");
     }
   }
 

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -156,25 +157,32 @@ class SimSharedExactTest extends SimSharingBase {
   @Test
   void kernelOfAnImporter_neitherReadsNorWritesWhatWasFreed() {
     long pool = pool(DEVICE);
-    long ours = allocate(pool, 64);
-    long theirs =
-        importer
-            .sharing()
-            .memPoolImportPointer(imported(pool), exporter.sharing().memPoolExportPointer(ours));
-    fill(exporter, ours, 1, 64, out);
-    AtomicInteger seen = new AtomicInteger();
-    run(thread -> seen.set(thread.getByte(theirs)));
-    assertThat(seen).hasValue(1);
-    exporter.ordered().memFreeAsync(0, ours, out);
-    exporter.streams().streamSynchronize(0, out);
-    long next = allocate(pool, 64);
-    fill(exporter, next, 2, 64, out);
-    run(thread -> {
-      seen.set(thread.getByte(theirs));
-      thread.setByte(theirs, (byte) 9);
-    });
-    assertThat(seen).hasValue(UNTOUCHED);
-    assertThat(read(exporter, next)).isEqualTo((byte) 2);
+    long mapped = imported(pool);
+    List<LongConsumer> frees =
+        List.of(
+            ours -> exporter.ordered().memFreeAsync(0, ours, out),
+            ours -> exporter.memory().memFree(0, ours));
+    for (LongConsumer free : frees) {
+      long ours = allocate(pool, 64);
+      long theirs =
+          importer
+              .sharing()
+              .memPoolImportPointer(mapped, exporter.sharing().memPoolExportPointer(ours));
+      fill(exporter, ours, 1, 64, out);
+      AtomicInteger seen = new AtomicInteger();
+      run(thread -> seen.set(thread.getByte(theirs)));
+      assertThat(seen).hasValue(1);
+      free.accept(ours);
+      exporter.streams().streamSynchronize(0, out);
+      long next = allocate(pool, 64);
+      fill(exporter, next, 2, 64, out);
+      run(thread -> {
+        seen.set(thread.getByte(theirs));
+        thread.setByte(theirs, (byte) 9);
+      });
+      assertThat(seen).hasValue(UNTOUCHED);
+      assertThat(read(exporter, next)).isEqualTo((byte) 2);
+    }
   }
 
   private void run(KernelFunction function) {
