@@ -128,6 +128,16 @@ class CudaLinkerTest {
   }
 
   @Test
+  void linksOfIntermediateCode_areAskedFor_whereThereIsSome() {
+    for (Kind kind : Kind.values()) {
+      calls.noted.clear();
+      KernelCode _ = linker.link(Kind.CUBIN, List.of(KernelCode.of(kind, new byte[] {9})), calls);
+      assertThat(calls.noted)
+          .startsWith(kind == Kind.LTOIR ? "create [-arch=sm_90, -lto]" : "create [-arch=sm_90]");
+    }
+  }
+
+  @Test
   void options_areArgumentsOfTheLinker_andNamesAreKnownOfTheResult() {
     LinkerOptions options =
         LinkerOptions.of(new ComputeCapability(9, 0))

@@ -12,8 +12,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -256,6 +258,38 @@ class PendingFreesTest {
               throw new AssertionError("nothing came back");
             }))
         .isNull();
+  }
+
+  /** What a wait or a question has found since is enough. */
+  @Test
+  void blockThatIsKnownToBeDone_isGivenWithoutACallOfTheDriver() {
+    CachedBlock block = used(one);
+    pending.free(block, home.state);
+    pending.poll();
+    driver.finish(one);
+    one.synchronize();
+    AtomicBoolean isAsked = new AtomicBoolean();
+    driver.atNextQuery(() -> isAsked.set(true));
+    pending.pollKnown();
+    assertThat(given).containsExactly(block);
+    assertThat(isAsked).isFalse();
+    checkPending(0);
+  }
+
+  /** There the stream is not waited for, which may wait for the callback. */
+  @Test
+  void waitInsideACallback_endsWithoutWhatIsBusy() throws Exception {
+    pending.free(used(one), home.state);
+    List<Object> found = new CopyOnWriteArrayList<>();
+    two.addCallback(
+            () -> {
+              pending.await();
+              found.add(Optional.ofNullable(this.<CachedBlock>nothingFound()));
+            })
+        .get(60, TimeUnit.SECONDS);
+    assertThat(found).containsExactly(Optional.empty());
+    assertThat(given).isEmpty();
+    checkPending(1);
   }
 
   private <T> @Nullable T nothingFound() {

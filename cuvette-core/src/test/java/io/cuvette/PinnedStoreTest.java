@@ -79,6 +79,18 @@ class PinnedStoreTest {
     store.end(new Failures());
     assertThat(added(store)).isNull();
     assertThat(memory.block().ended()).isTrue();
+    assertThat(store.stats(new PendingFrees<>(_ -> {})).growths()).isZero();
+  }
+
+  @Test
+  void bufferInUse_isNotForgotten() {
+    PinnedChunk chunk = added(store);
+    assertThat(store.hasForgotten()).isFalse();
+    PinnedBlock block = (PinnedBlock) ((BufferBase) new PinnedMemoryPool(cuda).allocate(1)).block();
+    chunk.lentTo = block;
+    assertThat(store.hasForgotten()).isFalse();
+    block.clear(); // as the collector does
+    assertThat(store.hasForgotten()).isTrue();
   }
 
   @Test

@@ -3,9 +3,12 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.base.Spread;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -16,7 +19,10 @@ class PinnedStripesTest {
   private static final int BYTES = 8 << 10;
   private static final int BLOCKS = 16;
 
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private @Nullable BusyDriver made;
+  private final Cuda cuda =
+      Cuda.open(CudaOptions.simulated().withDecorator(driver -> made = new BusyDriver(driver)));
+  private final BusyDriver driver = Objects.requireNonNull(made);
   private final PinnedMemoryPool pool =
       new PinnedMemoryPool(
           cuda, PinnedPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes((long) BLOCKS * BYTES)));
@@ -77,6 +83,54 @@ class PinnedStripesTest {
     assertThat(stats.usedBlocks()).isEqualTo(BLOCKS);
     assertThat(stats.freeBlocks()).isZero();
     pool.assertConsistent();
+  }
+
+  /** Runs in a thread that has another stripe than this one. */
+  private static void elsewhere(Runnable code) throws InterruptedException {
+    AtomicBoolean isDone = new AtomicBoolean();
+    while (!isDone.get()) {
+      int here = Spread.mine(Spread.PLACES);
+      Thread.ofPlatform()
+          .start(() -> {
+            if (Spread.mine(Spread.PLACES) != here) {
+              code.run();
+              isDone.set(true);
+            }
+          })
+          .join();
+    }
+  }
+
+  @Test
+  void threadThatHasABlockItself_takesNoneOfAnothers() throws InterruptedException {
+    meet();
+    PinnedBuffer mine = pool.allocate(BYTES);
+    elsewhere(() -> pool.allocate(BYTES).close());
+    mine.close();
+    try (PinnedBuffer again = pool.allocate(BYTES)) {
+      assertThat(again.address()).isEqualTo(mine.address());
+      assertThat(pool.stats().usedBlocks()).isEqualTo(1);
+      assertThat(pool.stats().freeBlocks()).isEqualTo(1);
+    }
+    pool.assertConsistent();
+  }
+
+  @Test
+  void blockThatAnotherHasCached_isFoundBeforeTheDriverIsAsked() throws InterruptedException {
+    meet();
+    CudaStream busy = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    PinnedBuffer used = pool.allocate(BYTES);
+    driver.begin(busy);
+    used.fill((byte) 1, busy);
+    used.close();
+    elsewhere(() -> pool.allocate(BYTES).close());
+    AtomicBoolean isAsked = new AtomicBoolean();
+    driver.atNextQuery(() -> isAsked.set(true));
+    pool.allocate(BYTES).close();
+    assertThat(isAsked).isFalse();
+    PinnedPoolStats _ = pool.stats();
+    assertThat(isAsked).as("there is something to ask about").isTrue();
+    driver.finish(busy);
   }
 
   /** Each thread has it last of a stripe that may be any other's. */

@@ -101,7 +101,7 @@ final class FreeQueue<B extends UsedMemory> {
 
   /** Ends the queue if it is empty, and one of its streams is closed; whether it has ended. */
   boolean endIfOver() {
-    if (wanted != 0 || !(user.isClosed() || home.isClosed())) {
+    if (!user.isClosed() && !home.isClosed()) {
       return false;
     }
     lock.lock();

@@ -93,6 +93,26 @@ class SizeIndexTest {
     assertThat(index.limitUnits()).isEqualTo(1 << 12);
   }
 
+  /** Those that got direct addresses are not among the others any more. */
+  @Test
+  void largerSizes_getDirectAddresses_onceThereAreManyOfThoseToo() {
+    BlockTable blocks = new BlockTable();
+    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
+    for (int i = 0; i <= SizeIndex.MANY; i++) {
+      index.reserve(5_000, 1);
+      index.insert(blocks.create(0, 5_000, 0, 0));
+    }
+    assertThat(index.limitUnits()).isEqualTo(1 << 13);
+    for (int i = 0; i < SizeIndex.MANY; i++) {
+      index.reserve(50_000, 1);
+      index.insert(blocks.create(0, 50_000, 0, 0));
+      assertThat(index.limitUnits()).isEqualTo(1 << 13);
+    }
+    index.reserve(50_000, 1);
+    assertThat(index.limitUnits()).isEqualTo(1 << 16);
+    assertThat(index.checkAndCount()).isEqualTo(2 * SizeIndex.MANY + 1);
+  }
+
   /** Each needs nodes of its own on every level, and there are none but those made before. */
   @Test
   void blocksThatThereIsRoomFor_areInserted_howeverLargeAndMany() {

@@ -76,12 +76,17 @@ class PinnedBlockTest {
     for (int i = 0; i < Spread.PLACES; i++) {
       mine.push(chunk);
       PinnedStripe to = i == mine.index ? mine : new PinnedStripe(stripes, i);
+      assertThat(stripes.isMine(to)).isEqualTo(to == mine);
       assertThat(stripes.bring(chunk.sizeClass + 1, to)).as("of another class").isFalse();
       assertThat(stripes.bring(chunk.sizeClass, to)).as("stripe %d", i).isEqualTo(to != mine);
       assertThat(to.cachedBytes()).isEqualTo(BYTES);
       assertThat(mine.freeBlocks()).isEqualTo(to == mine ? 1 : 0);
       assertThat(to.bring(chunk.sizeClass)).isSameAs(chunk);
     }
+    mine.push(chunk);
+    stripes.end();
+    PinnedStripe other = new PinnedStripe(stripes, mine.index ^ 1);
+    assertThat(stripes.bring(chunk.sizeClass, other)).as("of a pool that is over").isFalse();
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.cuvette.internal.program;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -142,5 +143,14 @@ class HeadersTest {
     }
     assertThat(found(source.toString()).orElseThrow()).hasSize(5_000);
     assertThat(found(source + "#include <c.h>\n")).isEmpty();
+  }
+
+  /** Nobody reads through a quarter of a gigabyte: the file is one of zeros, and takes no room. */
+  @Test
+  void moreBytesThanAnyProgramHas_areNotKnown() throws IOException {
+    try (RandomAccessFile large = new RandomAccessFile(second.resolve("l.h").toFile(), "rw")) {
+      large.setLength((256L << 20) + 1);
+    }
+    assertThat(found("#include <l.h>\n")).isEmpty();
   }
 }

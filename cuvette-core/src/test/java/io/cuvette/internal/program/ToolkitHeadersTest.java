@@ -3,10 +3,12 @@ package io.cuvette.internal.program;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.OptionalLibrary;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -25,5 +27,21 @@ class ToolkitHeadersTest {
     assertThat(ToolkitHeaders.find(libraries)).containsExactly(include);
     Path parts = Files.createDirectory(include.resolve("cccl"));
     assertThat(ToolkitHeaders.find(libraries)).containsExactly(include, parts);
+  }
+
+  /** Whether this machine has them or not. */
+  @Test
+  void headers_areThoseBesideTheLibrariesOfTheDriver() {
+    assertThat(answer(ToolkitHeaders::find))
+        .isEqualTo(answer(() -> ToolkitHeaders.find(OptionalLibrary.folders())))
+        .isNotEqualTo(List.of());
+  }
+
+  private static Object answer(Supplier<List<Path>> question) {
+    try {
+      return question.get();
+    } catch (UnsupportedOperationException e) {
+      return String.valueOf(e.getMessage());
+    }
   }
 }

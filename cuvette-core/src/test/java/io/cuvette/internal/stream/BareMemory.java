@@ -1,9 +1,11 @@
 package io.cuvette.internal.stream;
 
+import org.jspecify.annotations.Nullable;
+
 /** Memory that has uses and no bytes, for tests of what is remembered of them. */
 public final class BareMemory extends UsedMemory {
-  /** Memory that belongs to a stream. */
-  public BareMemory(DriverStream home) {
+  /** Memory that belongs to a stream, or to none. */
+  public BareMemory(@Nullable DriverStream home) {
     super(new Object(), null, null, home);
   }
 

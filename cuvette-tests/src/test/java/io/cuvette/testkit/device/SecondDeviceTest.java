@@ -11,6 +11,7 @@ import io.cuvette.CopyBatch;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -40,6 +41,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 /** What is done on one device is asked of the driver for that device, whichever is the first. */
 class SecondDeviceTest {
@@ -76,6 +78,32 @@ class SecondDeviceTest {
     }
     cuda.driver().streams().streamDestroy(1, handle);
     assertThat(driver.takeNotes()).isEmpty();
+  }
+
+  /** A wait would make its context, which takes hundreds of megabytes. */
+  @Test
+  void deviceThatNobodyUsed_isNotWaitedForAtTheEnd() {
+    ScriptedDriver driver = new ScriptedDriver();
+    try (driver;
+        Cuda cuda =
+            Cuda.open(
+                CudaOptions.DEFAULTS.withDevice("sim:devices=2").withDecorator(driver::over))) {
+      cuda.device(1).createStream().close();
+      FirstDevice.watch(driver);
+    }
+    assertThat(driver.takeNotes()).isEmpty();
+  }
+
+  @CudaTest(devices = 3, simulatedOnly = true)
+  void devicesOfAPool_areLookedAtInOrderOfTheirNumbers_whicheverWasUsedFirst(
+      Cuda cuda, ScriptedDriver driver) {
+    MemoryPool pool = new MemoryPool(cuda);
+    for (int device : new int[] {2, 0, 1}) {
+      pool.allocate(MIB, cuda.device(device).nullStream()).close();
+    }
+    driver.note("memFree", call -> "device " + call.number("device"));
+    pool.close();
+    assertThat(driver.takeNotes()).containsExactly("device 0", "device 1", "device 2");
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
