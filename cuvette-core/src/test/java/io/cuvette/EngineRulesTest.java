@@ -119,8 +119,10 @@ class EngineRulesTest {
         assertThat(calls).containsExactly("memFree " + id);
         isShort = true;
         calls.clear();
+        long before = cuda.device(id).core().waits();
         cuda.device(id).synchronize();
         assertThat(calls).containsExactly("ctxSynchronize " + id);
+        assertThat(cuda.device(id).core().isAwaitedSince(before)).isTrue();
         isShort = false;
         calls.clear();
       }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.lifetime.Collector;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeakTracker;
@@ -66,6 +67,43 @@ class ReclaimTest {
     Object found =
         new Reclaim(tracker()).search(() -> true, () -> looks.incrementAndGet() > 2 ? looks : null);
     assertThat(found).isSameAs(looks);
+  }
+
+  /** It will be there to be allocated, whoever takes it back. */
+  @Test
+  @Timeout(60)
+  void memoryThatAnotherThreadTakesBack_isWaitedFor() {
+    LeakTracker leaks = tracker();
+    AtomicBoolean isInside = new AtomicBoolean();
+    AtomicBoolean mayEnd = new AtomicBoolean();
+    Ending slow =
+        new Ending(new Object(), leaks.queue, null) {
+          @Override
+          public String describe() {
+            return "slow";
+          }
+
+          @Override
+          public void release() {
+            isInside.set(true);
+            Await.until(mayEnd::get);
+          }
+        };
+    Thread taking = Thread.ofPlatform().daemon().start(() -> leaks.found(slow));
+    Await.until(isInside::get);
+    assertThat(leaks.isTakingBack()).isTrue();
+    Collector.PROCESS.helped(); // no rest
+    AtomicInteger looks = new AtomicInteger();
+    try {
+      Object found =
+          new Reclaim(leaks).search(() -> false, () -> looks.incrementAndGet() > 10 ? looks : null);
+      assertThat(found).as("after some of ten pauses").isSameAs(looks);
+    } finally {
+      mayEnd.set(true);
+    }
+    Await.until(() -> !taking.isAlive());
+    assertThat(leaks.isTakingBack()).isFalse();
+    assertThat(slow.ended()).isTrue();
   }
 
   /** The pauses double from one to 512 milliseconds; here somebody cuts each of them short. */

@@ -38,6 +38,10 @@ class ShutdownGateTest {
     assertThatThrownBy(() -> gate.make(() -> 1))
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("Cuda is closed");
+    assertThatThrownBy(() -> gate.ask(() -> fail("asked")))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("Cuda is closed");
+    assertThat(ShutdownGate.isOutside()).isTrue();
   }
 
   /** So that an assertion finds code of the user that would run inside of a step. */

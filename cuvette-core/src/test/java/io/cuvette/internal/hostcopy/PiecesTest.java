@@ -168,6 +168,71 @@ class PiecesTest {
   }
 
   @Test
+  void stop_leavesWhatNobodyHasBegun() {
+    Pieces pieces = new Pieces(copied::add, 4, 2, 2, 0, _ -> false);
+    pieces.open(0);
+    assertThat(pieces.copyOne()).isTrue();
+    pieces.stop();
+    assertThat(pieces.copyOne()).isFalse();
+    pieces.open(1);
+    assertThat(pieces.copyOne()).isFalse();
+    assertThat(copied).containsExactly(0);
+    pieces.check();
+  }
+
+  /** It is in memory that the caller frees. Without help there is nobody to wait for. */
+  @Test
+  void copyThatFails_endsAfterTheHelperThatIsAtAPiece() {
+    assumeTrue(CopyThreads.MOST > 0);
+    Thread owner = Thread.currentThread();
+    AtomicBoolean isInside = new AtomicBoolean();
+    AtomicBoolean left = new AtomicBoolean();
+    IntConsumer failing =
+        _ -> {
+          if (Thread.currentThread().equals(owner)) {
+            boolean _ = Await.until(isInside::get, 1_000_000_000);
+            throw new IllegalStateException("on purpose");
+          }
+          isInside.set(true);
+          boolean _ = Await.until(() -> false, 30_000_000);
+          left.set(true);
+        };
+    assertThatThrownBy(() -> Pieces.run(failing, 2, 1, false)).hasMessage("on purpose");
+    assertThat(left.get()).isEqualTo(isInside.get());
+  }
+
+  /** What others have begun counts as copied, if they do. */
+  @Test
+  void failureOfAHelper_isThrown_alsoBehindAnInterrupt() {
+    assumeTrue(CopyThreads.MOST > 0);
+    Thread owner = Thread.currentThread();
+    AtomicBoolean isInside = new AtomicBoolean();
+    AtomicBoolean isInterrupted = new AtomicBoolean();
+    IntConsumer failing =
+        _ -> {
+          if (Thread.currentThread().equals(owner)) {
+            boolean _ = Await.until(isInside::get, 1_000_000_000);
+            owner.interrupt();
+            isInterrupted.set(true);
+            return;
+          }
+          isInside.set(true);
+          boolean _ = Await.until(isInterrupted::get, 1_000_000_000);
+          boolean _ = Await.until(() -> false, 30_000_000); // others would have gone on by then
+          throw new IllegalStateException("late");
+        };
+    try {
+      int copied = Pieces.run(failing, 2, 1, true);
+      assertThat(isInside).as("no failure without help").isFalse();
+      assertThat(copied).isEqualTo(1);
+    } catch (IllegalStateException e) {
+      assertThat(e).hasMessage("late");
+    } finally {
+      boolean _ = Thread.interrupted();
+    }
+  }
+
+  @Test
   void helpers_areNoMoreThanMay_andEndWithTheTransfer() throws InterruptedException {
     List<Thread> started = new ArrayList<>();
     Predicate<Runnable> helper =

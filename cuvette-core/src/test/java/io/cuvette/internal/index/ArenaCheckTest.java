@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.reflect.Field;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Records that the other tests of the arena rely on being found where they are wrong. */
 class ArenaCheckTest {
@@ -253,6 +254,82 @@ class ArenaCheckTest {
       blocks.split(blocks.next(part), CHUNK + 1);
       assertThatThrownBy(index::checkAndCount).hasMessageStartingWith("kind of block: ");
     }
+  }
+
+  /** What the trie of a size says above its leaves, each by itself. */
+  @Test
+  void recordOfLargeBlocksThatIsWrong_isNamed() throws ReflectiveOperationException {
+    for (int kind : new int[] {SizeIndex.PARTS, SizeIndex.WHOLE}) {
+      String heights = kind == SizeIndex.WHOLE ? "wholeHeights" : "partHeights";
+      String word = kind == SizeIndex.WHOLE ? "whole" : "parts";
+      checkNames(
+          sparse(kind),
+          word + " of height: 0 (expected to agree with 3)",
+          trie -> {
+            Field known = field(trie, heights);
+            known.setLong(trie, known.getLong(trie) ^ (1 << HEIGHT));
+          });
+      checkNames(
+          sparse(kind),
+          word + " of height: 0 (expected to agree with 3)",
+          trie -> ((long[]) field(trie, "bitmaps").get(trie))[kind] = 0);
+      checkNames(
+          sparse(kind),
+          word + " of node: 1 (expected to agree with 4)",
+          trie -> ((long[]) field(trie, "bitmaps").get(trie))[(1 << 1) + kind] = 0);
+      checkNames(
+          sparse(kind),
+          "root of height: -1 (expected to agree with 3)",
+          trie -> ((int[]) field(trie, "roots").get(trie))[HEIGHT] = BlockTable.NONE);
+      checkNames(
+          sparse(kind),
+          "height of root: 4 (expected to agree with 3)",
+          trie -> ((int[]) field(trie, "parents").get(trie))[0] = ~(HEIGHT + 1));
+      checkNames(
+          sparse(kind),
+          "parent of node: 1 (expected to agree with 0)",
+          trie -> ((int[]) field(trie, "parents").get(trie))[1]++);
+    }
+  }
+
+  private static final int HEIGHT = 3;
+
+  private interface Break {
+    void in(Object trie) throws ReflectiveOperationException;
+  }
+
+  /** With a block of 2²⁰ units, of a kind: nodes 0 to 3 of the trie of height 3. */
+  private SparseSizes sparse(int kind) {
+    SparseSizes index = new SparseSizes(blocks);
+    int block = blocks.create(ADDRESS << 1, (1 << 20) + 1 - kind, ADDRESS << 1, CHUNK);
+    if (kind == SizeIndex.PARTS) {
+      block = blocks.cut(block, 1, SHIFT);
+    }
+    index.reserve(blocks.units(block), 1);
+    index.insert(block, blocks.units(block), kind);
+    assertThat(index.checkAndCount()).isEqualTo(1);
+    return index;
+  }
+
+  private static void checkNames(SparseSizes index, String what, Break broken)
+      throws ReflectiveOperationException {
+    broken.in(index);
+    assertThatThrownBy(index::checkAndCount).isInstanceOf(AssertionError.class).hasMessage(what);
+  }
+
+  @Test
+  void blockOfNoState_isNamed() {
+    int block = blocks.create(ADDRESS << 1, 1, ADDRESS << 1, CHUNK + 1);
+    blocks.before(block, -4); // as what is recycled
+    checkNames("state of block");
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // it would go on for ever
+  void blockThatIsRecycledTwice_isNamed() {
+    blocks.recycle(free);
+    blocks.recycle(free);
+    checkNames("recycled twice");
   }
 
   @Test

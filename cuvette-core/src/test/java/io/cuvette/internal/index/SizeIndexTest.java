@@ -2,6 +2,7 @@ package io.cuvette.internal.index;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
@@ -35,6 +36,27 @@ class SizeIndexTest {
     long limit = DenseSizes.LIMIT_UNITS;
     long[] sizes = {limit - 1, limit, limit + 1, limit + 77, limit * 64, limit * 64 + 63};
     Seeds.forEach(15, random -> new Run(random, _ -> sizes[random.nextInt(sizes.length)]).run());
+  }
+
+  /** What comes and goes for days would take all the Java heap else. */
+  @Test
+  void roomForNodes_staysAsItIs_howeverOftenTheyAreUsedAgain() throws ReflectiveOperationException {
+    BlockTable blocks = new BlockTable();
+    SparseSizes sparse = new SparseSizes(blocks);
+    Field parents = SparseSizes.class.getDeclaredField("parents");
+    parents.setAccessible(true);
+    for (int kind : new int[] {SizeIndex.PARTS, SizeIndex.WHOLE}) {
+      for (int i = 0; i < 1000; i++) {
+        long units = 1 << (10 + i % 10);
+        int block = blocks.create(0, units, 0, 0);
+        sparse.reserve(units, 1);
+        sparse.insert(block, units, kind);
+        sparse.remove(block, units, kind);
+        blocks.recycle(block);
+      }
+    }
+    assertThat((int[]) parents.get(sparse)).hasSizeLessThanOrEqualTo(16);
+    assertThat(sparse.end()).isLessThanOrEqualTo(8);
   }
 
   @Test

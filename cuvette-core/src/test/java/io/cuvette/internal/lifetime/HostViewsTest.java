@@ -1,6 +1,7 @@
 package io.cuvette.internal.lifetime;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -41,9 +42,15 @@ class HostViewsTest {
   private static final class UsedArena implements Arena {
     private final Arena arena = Arena.ofShared();
     private int uses;
+    private final Runnable closing;
 
     UsedArena(int uses) {
+      this(uses, () -> {});
+    }
+
+    UsedArena(int uses, Runnable closing) {
       this.uses = uses;
+      this.closing = closing;
     }
 
     @Override
@@ -61,6 +68,7 @@ class HostViewsTest {
       if (uses-- > 0) {
         throw new IllegalStateException("in use");
       }
+      closing.run();
       arena.close();
     }
   }
@@ -149,6 +157,19 @@ class HostViewsTest {
     assertThat(lent.scope().isAlive()).isTrue();
     assertThat(later.close()).isTrue();
     assertThat(lent.scope().isAlive()).isFalse();
+  }
+
+  /** It ends with its buffer, whoever has it in use. */
+  @Test
+  void viewThatIsMadeAsAllAreClosed_isNoReasonToFail() {
+    UsedArena later = new UsedArena(Integer.MAX_VALUE);
+    MemorySegment below = at(START, START + BYTES);
+    UsedArena arena = new UsedArena(0, () -> views.add(other, later, below, DRIVER));
+    var _ = views.add(memory, arena, arena.allocate(BYTES, 1), DRIVER);
+    assertThatCode(views::closeAll).doesNotThrowAnyException();
+    assertThat(arena.scope().isAlive()).isFalse();
+    assertThat(later.scope().isAlive()).isTrue();
+    assertThat(views.find(below)).isSameAs(other);
   }
 
   @Test
