@@ -1,5 +1,6 @@
 package io.cuvette.internal.interop;
 
+import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.session.Device;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -32,7 +33,9 @@ public final class Profiling {
     try {
       settle(true);
     } catch (RuntimeException | Error e) {
-      open.decrementAndGet();
+      if (open.decrementAndGet() > 0) { // who began meanwhile counts on this start
+        Failures.runAfter(e, () -> settle(true));
+      }
       throw e;
     }
   }

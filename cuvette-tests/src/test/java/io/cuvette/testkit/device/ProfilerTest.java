@@ -15,6 +15,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -91,6 +92,27 @@ class ProfilerTest {
       assertThatExceptionOfType(CudaException.class).isThrownBy(profiler::profile);
       script.unscript("profilerStart");
       profiler.profile().close();
+      assertThat(calls()).isEqualTo("1 1");
+    }
+  }
+
+  @Test
+  void scopeThatBeganWhileTheStartOfAnotherFailed_isStartedAllTheSame() {
+    try (Cuda cuda = open()) {
+      CudaProfiler profiler = cuda.device(0).profiler();
+      List<Registration> meanwhile = new ArrayList<>();
+      script.answer(
+          "profilerStart",
+          call -> {
+            if (meanwhile.isEmpty()) {
+              meanwhile.add(profiler.profile());
+              throw new CudaException(CudaStatus.INVALID_CONTEXT.code(), call.name());
+            }
+            return call.proceed();
+          });
+      assertThatExceptionOfType(CudaException.class).isThrownBy(profiler::profile);
+      assertThat(calls()).isEqualTo("1 0");
+      meanwhile.forEach(Registration::close);
       assertThat(calls()).isEqualTo("1 1");
     }
   }
