@@ -19,7 +19,6 @@ public final class OrderedBlocks {
   private @Nullable OrderedBlock newest;
 
   private final IdleBlocks idle = new IdleBlocks();
-  private int count;
   private long liveBytes;
 
   /** The threads that are freeing what was idle: the driver does not have it yet. */
@@ -34,7 +33,6 @@ public final class OrderedBlocks {
         newest.newer = block;
       }
       newest = block;
-      count++;
       if (!block.isIdle) {
         liveBytes += block.blockBytes();
       }
@@ -68,7 +66,6 @@ public final class OrderedBlocks {
     }
     block.older = null;
     block.newer = null;
-    count--;
     if (!block.isIdle) {
       liveBytes -= block.blockBytes();
     }
@@ -189,10 +186,10 @@ public final class OrderedBlocks {
 
   /** All there are. */
   public List<OrderedBlock> all() {
-    OrderedBlock[] all;
-    do {
-      all = new OrderedBlock[count()];
-    } while (!fill(all));
+    OrderedBlock[] all = {};
+    for (int count = fill(all); count > all.length; count = fill(all)) {
+      all = new OrderedBlock[count];
+    }
     List<OrderedBlock> found = new ArrayList<>(all.length);
     for (OrderedBlock block : all) {
       if (block != null) {
@@ -202,27 +199,18 @@ public final class OrderedBlocks {
     return found;
   }
 
-  private int count() {
+  /** Those that there is room for; the number of all. */
+  private int fill(@Nullable OrderedBlock[] all) {
     lock.lock();
     try {
-      return count;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** False if there are more by now. */
-  private boolean fill(@Nullable OrderedBlock[] all) {
-    lock.lock();
-    try {
-      if (count > all.length) {
-        return false;
-      }
-      int i = 0;
+      int count = 0;
       for (OrderedBlock block = newest; block != null; block = block.older) {
-        all[i++] = block;
+        if (count < all.length) {
+          all[count] = block;
+        }
+        count++;
       }
-      return true;
+      return count;
     } finally {
       lock.unlock();
     }

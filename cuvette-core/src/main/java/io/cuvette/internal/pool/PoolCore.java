@@ -95,12 +95,8 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   public final void end(ObjectEnding caller) {
     heldAtEnd = heldBytes();
     try {
-      if (closed) {
-        settleIfClosed(); // it failed before
-      } else {
-        closed = true;
-        releaseAtEnd();
-      }
+      closed = true;
+      releaseAtEnd(); // all of it again if it failed before
     } finally {
       forgetIfEmpty();
     }
