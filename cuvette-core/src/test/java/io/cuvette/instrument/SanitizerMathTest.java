@@ -101,4 +101,15 @@ class SanitizerMathTest extends SanitizerTestBase {
       driver.devices().ctxSynchronize(0);
     }
   }
+
+  @Test
+  void factorsThatNobodyWrote_areUnwrittenBehindAProductToo() {
+    long unwritten = memory();
+    MatrixProduct product = new MatrixProduct(MatrixType.FLOAT, 8, 8, 8, WHOLE, WHOLE, WHOLE, 1);
+    driver.math().gemm(0, handle, product, c, unwritten, unwritten);
+    assertSilent();
+    MemorySegment target = HOST.asSlice(0, product.bytesOfA());
+    driver.transfers().memcpyDtoHAsync(0, target, unwritten, mine);
+    assertOnly(Misuse.UNINITIALIZED_READ);
+  }
 }

@@ -351,4 +351,25 @@ class SanitizerReplayTest {
         .isInstanceOf(CudaException.class);
     assertThat(reports).hasSize(1);
   }
+
+  /** It may have been freed by somebody who asks the driver himself. */
+  @Test
+  void memoryThatIsGoneUnseen_isNoFreedMemory() {
+    SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(5));
+    try (SanitizerDriver above = SanitizerDriver.reporting(below, reports::add, Misuse.LEAK)) {
+      long address = above.memory().memAlloc(0, BYTES);
+      long graph = above.graphs().graphCreate();
+      GraphNodeParams fill = new GraphNodeParams.Fill(address, 3, 1, BYTES);
+      AddedNode _ = above.graphs().graphAddNode(0, graph, new long[0], fill);
+      long executable = above.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+      long again = address;
+      for (int i = 0; i < 10_000 && (i == 0 || again != address); i++) {
+        below.memory().memFree(0, again);
+        again = above.memory().memAlloc(0, BYTES);
+      }
+      assertThat(again).isEqualTo(address);
+      above.graphs().graphLaunch(0, executable, 0);
+      assertThat(reports).isEmpty();
+    }
+  }
 }

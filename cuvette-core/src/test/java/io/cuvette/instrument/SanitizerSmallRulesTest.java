@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.StreamHandle;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -152,5 +153,18 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     assertSilent();
     listener.blockFreed(innermost);
     assertOnly(Misuse.DOUBLE_FREE);
+  }
+
+  /** The stream of the thread is one as any other. */
+  @Test
+  void workOfTheThreadsOwnStream_isInOrder_andBesideThatOfOthers() {
+    long memory = memory();
+    write(memory, StreamHandle.PER_THREAD);
+    write(memory, StreamHandle.PER_THREAD);
+    assertSilent();
+    write(memory, first);
+    assertThat(assertOnly(Misuse.RACE).message()).contains("the per-thread stream");
+    driver.memory().memFree(0, memory);
+    assertThat(reports).extracting(SanitizerReport::misuse).endsWith(Misuse.FREE_WHILE_IN_USE);
   }
 }

@@ -26,12 +26,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Streams that share few queues of a bounded length, as those of a GPU do. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedQueuesTest {
   private static final int UNTIL_EQUAL = 1;
   private static final int SHORT = 200;
+  private static final int TRIES = 50;
 
   private final List<SimulatedDriver> drivers = new ArrayList<>();
   private final CountDownLatch over = new CountDownLatch(1);
@@ -113,9 +115,10 @@ class SharedQueuesTest {
   }
 
   /** Whoever fills it goes on after a while, and no standstill is reported. */
-  @Test
-  void fullQueueOfItsOwn_keepsNobodyFromWhatItWaitsFor() {
-    SimulatedDriver driver = open("queues=0,queueLength=8,queuePatience=" + SHORT);
+  @ParameterizedTest
+  @ValueSource(ints = {SHORT, 16})
+  void fullQueueOfItsOwn_keepsNobodyFromWhatItWaitsFor(int patience) {
+    SimulatedDriver driver = open("queues=0,queueLength=8,queuePatience=" + patience);
     MemorySegment flag = word(driver, 0);
     MemorySegment one = word(driver, 1);
     MemorySegment seen = word(driver, 0);
@@ -128,6 +131,33 @@ class SharedQueuesTest {
     copy(driver, flag, one, stream(driver, 0));
     driver.streams().streamSynchronize(0, held);
     assertThat(seen.get(ValueLayout.JAVA_INT, 0)).isEqualTo(1);
+  }
+
+  /** Only where streams share queues do all calls wait for whoever waits for room. */
+  @Test
+  void threadThatWaitsForRoom_keepsNoOtherOut_whereEachStreamHasAQueue() throws Exception {
+    SimulatedDriver driver = open("queues=0,queueLength=4");
+    MemorySegment seen = word(driver, 0);
+    boolean wasBeside = false;
+    for (int i = 0; i < TRIES && !wasBeside; i++) { // it goes on after a tenth of a second
+      MemorySegment flag = word(driver, 0);
+      long held = stream(driver, 0);
+      waitForOne(driver, 0, held, flag);
+      Thread filling =
+          Thread.ofPlatform()
+              .start(() -> {
+                for (int n = 0; n < 8; n++) {
+                  copy(driver, seen, flag, held);
+                }
+              });
+      poll(() -> waitsForRoom(filling) || !filling.isAlive());
+      assertThat(driver.streams().streamQuery(0, 0)).isTrue();
+      wasBeside = waitsForRoom(filling);
+      filling.join();
+      flag.set(ValueLayout.JAVA_INT, 0, 1);
+      driver.streams().streamSynchronize(0, held);
+    }
+    assertThat(wasBeside).isTrue();
   }
 
   @Test

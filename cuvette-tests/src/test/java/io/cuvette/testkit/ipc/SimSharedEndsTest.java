@@ -259,4 +259,23 @@ class SimSharedEndsTest extends SimSharingBase {
     exporter.virtual().memRelease(made);
     exporter.virtual().memRelease(made);
   }
+
+  /** Whoever has the descriptor can write there; which device it is the identity says. */
+  @Test
+  void memoryOfADevice_isOfThatOne_whateverNumberTheFileHas() throws IOException {
+    AllocationProperties second = AllocationProperties.ofDevice(1, MemHandleType.FILE_DESCRIPTOR);
+    long made = exporter.virtual().memCreate(2 * MIB, second);
+    int descriptor = exporter.virtual().memExportToShareableHandle(made);
+    exporter.virtual().memRelease(made);
+    try (FileChannel file =
+        FileChannel.open(Path.of("/proc/self/fd/" + descriptor), StandardOpenOption.WRITE)) {
+      ByteBuffer number = ByteBuffer.allocate(4).order(ByteOrder.nativeOrder());
+      file.write(number.putInt(0, 77), LOCATION_TYPE + 4);
+      long seen = importer.virtual().memImportFromShareableHandle(descriptor);
+      assertThat(importer.virtual().memGetAllocationPropertiesFromHandle(seen)).isEqualTo(second);
+      importer.virtual().memRelease(seen);
+    } finally {
+      DESCRIPTORS.close(descriptor);
+    }
+  }
 }

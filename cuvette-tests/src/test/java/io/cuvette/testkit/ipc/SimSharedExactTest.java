@@ -7,6 +7,7 @@ import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.KernelFunction;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedKernel;
@@ -196,5 +197,35 @@ class SimSharedExactTest extends SimSharingBase {
       importer.kernels().launchKernel(0, in, handle, ONE, arguments);
       importer.streams().streamSynchronize(0, in);
     }
+  }
+
+  /** What is queued has its file still. */
+  @Test
+  void eventThatWasDestroyed_isNotOpened_whileARecordOfItIsPending() {
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    CountDownLatch go = hold(exporter, out);
+    exporter.events().eventRecord(0, event, out);
+    exporter.events().eventDestroy(0, event);
+    assertThat(exporter.liveSharedFiles()).isEqualTo(1);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "what it stood for was freed",
+        () -> importer.sharing().ipcOpenEventHandle(0, handle));
+    assertThat(importer.events().eventQuery(0, opened)).isFalse();
+    go.countDown();
+    importer.events().eventSynchronize(0, opened);
+  }
+
+  /** Its file is of sixteen times its size, and no longer. */
+  @Test
+  void roomOfASharedPool_isUsedAgain() {
+    long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 32 * MIB));
+    for (int i = 0; i < 40; i++) {
+      long address = exporter.ordered().memAllocFromPoolAsync(0, 32 * MIB, pool, out);
+      exporter.ordered().memFreeAsync(0, address, out);
+      exporter.streams().streamSynchronize(0, out);
+    }
+    exporter.pools().memPoolDestroy(pool);
+    assertThat(exporter.liveSharedFiles()).as("but for the event").isEqualTo(1);
   }
 }

@@ -1,14 +1,21 @@
 package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.VirtualCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +30,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 class SimSharedFilesTest extends SimSharingBase {
   private static final int ENTRIES = 1024;
+
+  /** Of 8 TiB each: more than the 2^47 bytes that a program gets addresses for. */
+  private static final int MOST_MAPPED = 100;
 
   @Test
   void openedPlainMemory_keepsNoDescriptor() throws IOException {
@@ -269,6 +279,61 @@ class SimSharedFilesTest extends SimSharingBase {
       boolean _ = go.await(40, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** The bytes that mappings of shared files of some size take. */
+  private static long residentBytes(long bytes) throws IOException {
+    long kib = 0;
+    boolean isShared = false;
+    boolean isThatLarge = false;
+    for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
+      String[] words = line.split(" +");
+      if (words[0].contains("-")) {
+        isShared = line.contains("memfd:cuvette-sim");
+      } else if (words[0].equals("Size:")) {
+        isThatLarge = Long.parseLong(words[1]) * KIB == bytes;
+      } else if (words[0].equals("Rss:") && isShared && isThatLarge) {
+        kib += Long.parseLong(words[1]);
+      }
+    }
+    return kib * KIB;
+  }
+
+  /** As that of a GPU: a program may allocate much and use little of it. */
+  @Test
+  void sharedMemoryThatNobodyTouched_takesNoRoom() throws IOException {
+    long bytes = 36 * MIB + 8 * KIB;
+    long ours = allocate(pool(DEVICE), bytes);
+    fill(exporter, ours + bytes / 2, 3, 1, out);
+    assertThat(read(exporter, ours + bytes / 2)).isEqualTo((byte) 3);
+    assertThat(read(exporter, ours + bytes - 1)).isEqualTo((byte) 0xA5);
+    assertThat(residentBytes(bytes)).isBetween(KIB, 4 * MIB);
+  }
+
+  /** As many as no process has addresses for. */
+  @Test
+  void importThatCannotBeMapped_keepsNoFile() {
+    SimulatedOptions huge = SimulatedOptions.parse("memory=8TiB,context=0");
+    AllocationProperties shared = AllocationProperties.ofDevice(0, MemHandleType.FILE_DESCRIPTOR);
+    List<SimulatedDriver> drivers = new ArrayList<>(List.of(SimulatedDriver.open(huge)));
+    VirtualCalls made = drivers.getFirst().virtual();
+    int descriptor = made.memExportToShareableHandle(made.memCreate(8L << 40, shared));
+    try {
+      CudaException refused = null;
+      while (refused == null && drivers.size() < MOST_MAPPED) {
+        drivers.add(SimulatedDriver.open(huge));
+        VirtualCalls importing = drivers.getLast().virtual();
+        refused =
+            catchThrowableOfType(
+                CudaException.class, () -> importing.memImportFromShareableHandle(descriptor));
+      }
+      assertThat(refused).hasMessageContaining("mapping 8796093022208 bytes of shared memory");
+      assertThat(drivers.getLast().liveSharedFiles()).isZero();
+      assertThat(drivers.getFirst().liveSharedFiles()).isEqualTo(1);
+    } finally {
+      DESCRIPTORS.close(descriptor);
+      drivers.forEach(SimulatedDriver::close);
     }
   }
 }

@@ -51,7 +51,7 @@ public final class HostReads {
     if (!block.isOfHost()) {
       return;
     }
-    if (range.kind() == Kind.WRITE || range.kind() == Kind.USE) {
+    if (range.kind() == Kind.WRITE) { // of what kernels are given, KnownMemory tells
       written(block, range);
     } else if (range.kind() == Kind.READ && isSettled(block, range)) {
       MemorySegment bytes = block.seen(range);

@@ -177,19 +177,15 @@ public final class PoolSpace {
     long left = most;
     for (Extent steps : idle.reversed()) {
       long bytes = Math.min(steps.byteSize(), left);
-      if (bytes > 0) {
-        mapped.remove(new Extent(steps.end() - bytes, bytes));
-        change(-bytes);
-        left -= bytes;
-      }
+      mapped.remove(new Extent(steps.end() - bytes, bytes));
+      change(-bytes);
+      left -= bytes;
     }
   }
 
   private void add(Extent steps) {
-    if (steps.byteSize() > 0) {
-      mapped.add(steps);
-      change(steps.byteSize());
-    }
+    mapped.add(steps);
+    change(steps.byteSize());
   }
 
   private void change(long bytes) {

@@ -218,7 +218,7 @@ public final class SharedFile implements BlockFile {
 
   /** Maps all data now, so that the descriptor is not needed any more. */
   private void mapAll() {
-    data = dataBytes() == 0 ? MemorySegment.NULL : map(0, dataBytes(), arena);
+    data = map(0, dataBytes(), arena);
     closeDescriptor();
   }
 
@@ -325,7 +325,6 @@ public final class SharedFile implements BlockFile {
   /** Closes the file in this process, even if it is in use. */
   public void close() {
     if (sharing.closed(this)) {
-      users = 0;
       arena.close();
       closeDescriptor();
     }

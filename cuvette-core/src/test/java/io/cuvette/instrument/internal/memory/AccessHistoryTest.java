@@ -139,4 +139,36 @@ class AccessHistoryTest {
     assertForgotten(read);
     assertThat(later.get()).isNotNull();
   }
+
+  /** Nothing can come between two writes of which nobody learned that the first was queued. */
+  @ParameterizedTest
+  @EnumSource(names = {"WRITE", "USE", "HOLD"})
+  void useThatIsLikeTheOneBefore_isNotKept(Kind kind) {
+    Lane lane = known.create(0, 0x100, false, null);
+    Access use = access(lane, kind, 0, 64);
+    history.add(use, known.order);
+    WeakReference<Access> like = use(lane, kind, 0);
+    assertForgotten(like);
+    assertThat(history.unfinished(use.range(), known.order)).isSameAs(use);
+  }
+
+  @Test
+  void ofAWriteAndARead_theWriteIsNamed() {
+    Lane third = known.create(0, 0x102, false, null);
+    Access read = access(known.create(0, 0x100, false, null), Kind.READ, 0, 64);
+    Access write = access(known.create(0, 0x101, false, null), Kind.WRITE, 64, 64);
+    history.add(read, known.order);
+    history.add(write, known.order);
+    Range all = new Range(0, 128, Kind.WRITE, false);
+    assertThat(history.race(all, third, known.order)).isSameAs(write);
+    assertThat(history.unfinished(all, known.order)).isSameAs(write);
+    assertThat(history.race(new Range(0, 65, Kind.READ, false), third, known.order))
+        .isSameAs(write);
+    assertThat(history.race(read.range(), third, known.order)).isNull();
+  }
+
+  private static Access access(Lane lane, Kind kind, long address, long bytes) {
+    return new Access(
+        lane, lane.next(), new Range(address, bytes, kind, false), CallTrace.passing("use"));
+  }
 }

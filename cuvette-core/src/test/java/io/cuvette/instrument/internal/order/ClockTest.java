@@ -3,6 +3,7 @@ package io.cuvette.instrument.internal.order;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -85,5 +86,20 @@ class ClockTest {
     for (int lane = 0; lane < LANES; lane++) {
       model[clock][lane] = Math.max(model[clock][lane], model[other][lane]);
     }
+  }
+
+  @Test
+  void clockThatFollowsOneThatKnowsNothing_keepsWhatItKnows() {
+    Lane lane = new Lane(0, "a lane", true);
+    Lane other = new Lane(0, "another lane", true);
+    Clock knowing = new Clock();
+    knowing.raise(lane, 3);
+    Clock clock = new Clock();
+    clock.raise(other, 4);
+    clock.follow(new Clock());
+    clock.follow(knowing);
+    clock.follow(new Clock());
+    assertThat(clock.last(lane)).isEqualTo(3);
+    assertThat(clock.last(other)).isEqualTo(4);
   }
 }
