@@ -9,10 +9,14 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
+import io.cuvette.MemoryHook;
+import io.cuvette.Registration;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -259,6 +263,42 @@ class ElasticLeftoversTest {
     assertThat(script.notes()).isEmpty();
     script.unscript("memUnmap");
     assertThat(caching.trim(0)).isEqualTo(2 * MIB);
+    assertThat(free()).isEqualTo(before);
+  }
+
+  /** It is told that there is none. */
+  @Test
+  void pagesThatWereMappedInVain_areBackWhenAHookIsToldSo() {
+    List<Long> told = new ArrayList<>();
+    MemoryHook hook =
+        new MemoryHook() {
+          @Override
+          public void allocPostprocess(Growth growth) {
+            told.add(free());
+          }
+        };
+    try (Registration _ = pool.addHook(hook)) {
+      script.fail("memSetAccess", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> pool.allocate(6 * MIB, stream)).isInstanceOf(CudaException.class);
+      assertThat(told).containsExactly(before);
+      pool.allocate(6 * MIB, stream).close();
+      assertThat(told).containsExactly(before, before - 6 * MIB);
+    }
+  }
+
+  /** Whoever tries is told. */
+  @Test
+  void handleThatCannotBeReleasedAgain_failsTheNextStepToo_andIsKept() {
+    leaveAHandle();
+    for (int i = 0; i < 2; i++) {
+      script.fail("memRelease", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> pool.trim(0))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("memRelease");
+      assertThat(free()).isLessThan(before);
+    }
+    assertThat(pool.trim(0)).isZero();
+    assertThat(script.count("memRelease")).isOne();
     assertThat(free()).isEqualTo(before);
   }
 }

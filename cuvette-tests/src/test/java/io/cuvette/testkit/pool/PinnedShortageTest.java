@@ -172,6 +172,43 @@ class PinnedShortageTest {
     }
   }
 
+  /** What is released now is worth a request at once, before work is waited for. */
+  @CudaTest(simulatedOnly = true)
+  void upstreamThatHasMemoryAfterARelease_isAskedBeforeAWait(Subject subject) {
+    // Without the collector, which helps in the end.
+    Cuda cuda = subject.open(defaults -> defaults.withLeakLevel(LeakLevel.OFF));
+    List<PinnedBuffer> given = new ArrayList<>();
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream order = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        PinnedMemoryResource chunks = new PinnedMemoryResource(cuda); // its frees wait for nothing
+        PinnedMemoryPool pool = new PinnedMemoryPool(cuda, twoOf(chunks, order, given))) {
+      PinnedBuffer pending = pool.allocate(BLOCK);
+      PinnedBuffer idle = pool.allocate(2 * BLOCK);
+      try (Gate _ = Gate.on(stream)) {
+        pending.fill((byte) 1, stream);
+        pending.close();
+        idle.close();
+        pool.allocate(4 * BLOCK).close();
+        assertThat(stream.isDone()).isFalse();
+      }
+      assertThat(given).hasSize(3);
+      stream.synchronize();
+    }
+  }
+
+  /** An upstream of a pool that is out of memory while two chunks are open. */
+  private static PinnedPoolOptions twoOf(
+      PinnedMemoryResource chunks, CudaStream order, List<PinnedBuffer> given) {
+    return PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+      if (given.stream().filter(chunk -> !chunk.isClosed()).count() == 2) {
+        throw new CudaException(CudaStatus.OUT_OF_MEMORY, "two()", "two at a time");
+      }
+      given.add(chunks.allocate(bytes, order));
+      order.synchronize(); // whoever gets it writes at once
+      return given.getLast();
+    });
+  }
+
   @CudaTest
   void poolOfTheDriverWithoutRoom_isOutOfPinnedMemory(Cuda cuda) {
     var options = PinnedMemoryResourceOptions.DEFAULTS.withMaxBytes(1 << 20);

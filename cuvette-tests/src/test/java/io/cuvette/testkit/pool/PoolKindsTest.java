@@ -179,6 +179,17 @@ class PoolKindsTest {
     return block;
   }
 
+  private void openAtAWait(Gate gate) {
+    for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
+      script.answer(
+          wait,
+          call -> {
+            gate.open();
+            return call.proceed();
+          });
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void poolWhoseCudaIsClosed_hasNothing(Kind kind) {
@@ -310,14 +321,7 @@ class PoolKindsTest {
         block.fill((byte) 1, other);
         block.close();
         closed.close.run();
-        for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
-          script.answer(
-              wait,
-              call -> {
-                gate.open();
-                return call.proceed();
-              });
-        }
+        openAtAWait(gate);
         AtomicBoolean isFreed = new AtomicBoolean();
         script.answer(
             ended.frees,
@@ -359,19 +363,59 @@ class PoolKindsTest {
     Made pool = kind.make(cuda, MemoryLimit.ofBytes(2 * BYTES));
     Buffer used = pool.of(BYTES, other);
     try (Gate gate = Gate.on(other)) {
-      for (String wait : List.of("eventSynchronize", "streamSynchronize")) {
-        script.answer(
-            wait,
-            call -> {
-              gate.open();
-              return call.proceed();
-            });
-      }
+      openAtAWait(gate);
       used.fill((byte) 1, other);
       assertThatThrownBy(() -> pool.of(2 * BYTES, stream))
           .isInstanceOfAny(OutOfDeviceMemoryException.class, OutOfPinnedMemoryException.class);
       assertThat(other.isDone()).isFalse();
     }
     used.close();
+  }
+
+  /** It goes back to that pool alone, and nothing would come of a wait. */
+  @ParameterizedTest
+  @EnumSource
+  void memoryOfOpenPools_isNotWaitedForByOthers(Kind kind) {
+    for (Kind opened : Kind.values()) {
+      Made open = make(opened);
+      Made pool = make(kind);
+      Buffer pending = open.of(BYTES, stream);
+      try (Gate gate = Gate.on(other)) {
+        pending.fill((byte) 1, other);
+        pending.close();
+        openAtAWait(gate);
+        script.fail(kind.asks, CudaStatus.OUT_OF_MEMORY);
+        assertThatThrownBy(() -> pool.of(BYTES, stream))
+            .isInstanceOfAny(OutOfDeviceMemoryException.class, OutOfPinnedMemoryException.class);
+        assertThat(other.isDone()).as("%s is open", opened).isFalse();
+        assertThat(open.held.getAsLong()).isEqualTo(BYTES);
+      }
+      script.unscript(kind.asks);
+      cuda.device(0).synchronize();
+      pool.close.run();
+      open.close.run();
+    }
+  }
+
+  /** Whoever can have nothing takes nothing from others. */
+  @ParameterizedTest
+  @EnumSource
+  void requestBeyondTheLimit_releasesNothing_andAsksForNothing(Kind kind) {
+    Made others = make(kind);
+    others.of(BYTES, stream).close();
+    Made pool = kind.make(cuda, MemoryLimit.ofBytes(2 * BYTES));
+    pool.of(BYTES, stream).close();
+    stream.synchronize();
+    script.note(kind.asks);
+    script.note(kind.frees);
+    for (long bytes : new long[] {2 * BYTES + 1, 3 * BYTES, 1L << 40}) {
+      assertThatThrownBy(() -> pool.of(bytes, stream))
+          .isInstanceOfAny(OutOfDeviceMemoryException.class, OutOfPinnedMemoryException.class);
+    }
+    assertThat(script.notes()).isEmpty();
+    assertThat(pool.held.getAsLong()).isEqualTo(BYTES);
+    assertThat(others.held.getAsLong()).isEqualTo(BYTES);
+    pool.of(2 * BYTES, stream).close();
+    assertThat(pool.held.getAsLong()).isEqualTo(2 * BYTES);
   }
 }
