@@ -283,9 +283,10 @@ public final class GraphDefinition implements AutoCloseable {
 
     @Override
     public boolean remove(@Nullable Object element) {
-      return element instanceof GraphDependency edge
-          && edge.from().definition().core == core
-          && core.removeEdge(edge.from().id(), edge.to().id());
+      return element instanceof GraphDependency(GraphNode from, GraphNode to)
+          && from.definition().core == core
+          && to.definition().core == core
+          && core.removeEdge(from.id(), to.id());
     }
   }
 

@@ -8,7 +8,9 @@ import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.pool.Chunks;
+import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -135,7 +137,7 @@ class ChunkMoveTest {
         });
     assertThatThrownBy(() -> hooked.allocate(BYTES, one))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageEndingWith("is closed");
+        .hasMessage(hooked + " is closed");
     assertThat(growths).as("asked once").hasValue(1);
   }
 
@@ -224,5 +226,59 @@ class ChunkMoveTest {
             });
     other.join();
     assertThat(thrown.get()).isInstanceOf(WrongThreadException.class);
+  }
+
+  @Test
+  void poolThatCloses_asItHasJustGrown_saysSo() {
+    MemoryPool hooked = new MemoryPool(cuda);
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void allocPostprocess(Growth growth) {
+            growths.incrementAndGet();
+            hooked.close();
+          }
+        });
+    assertThatThrownBy(() -> hooked.allocate(BYTES, one))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage(hooked + " is closed");
+    assertThat(growths).as("asked once").hasValue(1);
+    assertThat(hooked.totalBytes()).isZero();
+  }
+
+  /** For threads that are in the middle of something. */
+  @Test
+  void poolOfACudaThatHasEnded_hasNoChunk_andNothingPending() {
+    CachingDevicePool devicePool = (CachingDevicePool) pool.of(cuda.device(0).core());
+    BufferBase used = allocate(BYTES, one);
+    int chunk = 0;
+    assertThat(devicePool.chunks.get(chunk).address()).isEqualTo(used.address());
+    Capture capture = Capture.built();
+    ((CachedBlock) used.block()).use(capture);
+    used.close();
+    assertThat(devicePool.pending.blocks()).isOne();
+    allocate(BYTES, one).close();
+    StreamCache arena = (StreamCache) CachesOfStream.of(one.state).of(pool);
+    assertThat(arena.hasFree(BYTES)).isTrue();
+    cuda.close();
+    assertThat(devicePool.pending.isEmpty()).isTrue();
+    assertThat(devicePool.pending.bytes()).isZero();
+    assertThat(devicePool.chunks.isOver()).isTrue();
+    assertThatThrownBy(() -> arena.take(BYTES, BYTES, one.core()))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("its Cuda has ended");
+    devicePool.freeMoved(chunk);
+    pool.assertConsistent();
+    assertThat(pool.heldBytes()).isZero();
+  }
+
+  @Test
+  void booksThatDoNotAgree_areFound_unlessTheCudaIsAtItsEnd() {
+    CachingDevicePool devicePool = (CachingDevicePool) pool.of(cuda.device(0).core());
+    assertThat(allocate(BYTES, one).byteSize()).isEqualTo(BYTES);
+    devicePool.held.enterArena(1);
+    assertThatThrownBy(pool::assertConsistent).hasMessageContaining("expected: to agree");
+    devicePool.chunks.end();
+    pool.assertConsistent();
   }
 }

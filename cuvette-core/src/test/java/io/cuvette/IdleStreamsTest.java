@@ -10,7 +10,9 @@ import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,6 +26,8 @@ class IdleStreamsTest {
 
   /** The one that is done all the same. */
   private @Nullable CudaStream idle;
+
+  private final Set<Long> asked = new HashSet<>();
 
   /** What is done next between a stream's answer and who asked. */
   private Runnable afterQuery = () -> {};
@@ -207,6 +211,34 @@ class IdleStreamsTest {
     }
   }
 
+  @Test
+  void blockOfTheLeastSizeForIt_isTakenOfAnotherStream() {
+    pool.allocate(4 * KIB, one).close();
+    try (Buffer _ = pool.allocate(4 * KIB, two)) {
+      assertThat(pool.totalBytes()).isEqualTo(4 * KIB);
+      assertThat(pool.stats().crossStreamReuses()).isOne();
+    }
+  }
+
+  /** Streams that closed memory waits for are among the eight that a miss asks. */
+  @Test
+  void missThatAsksForClosedMemory_asksTheFewerStreamsForTheirs() {
+    List<Buffer> closed = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      closed.add(pool.allocate(64 * KIB, cuda.device(0).createStream(StreamOptions.NON_BLOCKING)));
+    }
+    for (int i = 0; i < 5; i++) {
+      Buffer waiting = pool.allocate(2 * KIB, one);
+      waiting.fill((byte) 1, cuda.device(0).createStream(StreamOptions.NON_BLOCKING));
+      closed.add(waiting);
+    }
+    busy = true;
+    closed.forEach(Buffer::close);
+    asked.clear();
+    pool.allocate(64 * KIB, one).close();
+    assertThat(asked).as("four for what is closed, four for theirs").hasSize(8);
+  }
+
   /** A driver whose streams are never done while the test says so. */
   private final class Busy extends ForwardingDriver {
     Busy(CudaDriver driver) {
@@ -217,6 +249,7 @@ class IdleStreamsTest {
         new ForwardingStreams(delegate().streams()) {
           @Override
           public boolean streamQuery(int device, long stream) {
+            boolean _ = asked.add(stream);
             boolean isBusy = busy && (idle == null || idle.handle() != stream);
             boolean isDone = !isBusy && super.streamQuery(device, stream);
             Runnable now = afterQuery;

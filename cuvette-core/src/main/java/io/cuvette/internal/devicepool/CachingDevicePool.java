@@ -152,9 +152,7 @@ public final class CachingDevicePool extends DevicePool {
       live += arena.usedBytes();
     }
     long most = (long) (rules.targetRatio * peakLive.accumulateAndGet(live, Math::max)) - rounded;
-    if (held.held() > most) {
-      long _ = release(null, most);
-    }
+    long _ = release(null, most);
   }
 
   private Memory ask(long bytes, OpenStream stream) {
@@ -276,9 +274,7 @@ public final class CachingDevicePool extends DevicePool {
     for (StreamCache arena : caches.all()) {
       cached += arena.cachedBytes();
     }
-    if (cached > releaseThreshold) {
-      long _ = release(null, held.held() - (cached - releaseThreshold));
-    }
+    long _ = release(null, held.held() - (cached - releaseThreshold));
   }
 
   private long release(@Nullable DriverStream stream, long keptBytes) {
@@ -378,7 +374,6 @@ public final class CachingDevicePool extends DevicePool {
   /** The chunks end with their session. */
   @Override
   public void endLent() {
-    closeCaches();
     Failures failures = new Failures();
     chunks.end(); // first: what is lent from now on finds no chunk
     caches.all().forEach(arena -> arena.endAll(failures));

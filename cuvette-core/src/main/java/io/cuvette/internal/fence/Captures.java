@@ -88,7 +88,7 @@ public final class Captures {
     if (!info.isCapturing()) {
       return null;
     }
-    Capture capture = info.isActive() ? known.get(info.id()) : null;
+    Capture capture = known.get(info.id());
     if (capture != null) {
       return capture;
     }
@@ -149,9 +149,7 @@ public final class Captures {
 
   /** Forgets those whose graphs are gone by now. */
   public void poll() {
-    if (!waiting.isEmpty()) {
-      waiting.removeIf(Waiting::isOver);
-    }
+    waiting.removeIf(Waiting::isOver);
     known.values().removeIf(Capture::forgetIfDone);
   }
 }

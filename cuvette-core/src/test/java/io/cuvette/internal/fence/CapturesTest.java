@@ -98,6 +98,17 @@ class CapturesTest {
     assertThat(calls).doesNotContain("streamIsCapturing", "userObjectCreate");
   }
 
+  @Test
+  void captureOfTheLibraryThatBecomesInvalid_isNoneFromThenOn() {
+    now = CaptureInfo.of(1, 7, 8);
+    Capture begun = captures.begun(0, 1, null);
+    assertThat(ask()).isSameAs(begun);
+    now = CaptureInfo.of(2, 7, 8);
+    for (int i = 0; i < 3; i++) {
+      assertThat(ask()).isNull();
+    }
+  }
+
   private static final class Work implements Fence {
     private @Nullable CudaException failure;
     private boolean done;
@@ -137,6 +148,21 @@ class CapturesTest {
     captures.poll();
     captures.poll();
     assertThat(taken).containsExactly("second", "first");
+  }
+
+  @Test
+  void stepThatLooksForOthers_isNotTakenAgain() {
+    List<String> taken = new ArrayList<>();
+    Work work = new Work();
+    work.done = true;
+    captures.after(
+        work,
+        () -> {
+          taken.add("step");
+          captures.poll();
+        });
+    captures.poll();
+    assertThat(taken).containsExactly("step");
   }
 
   /** It is no news the second time, and no end of the work. */

@@ -17,6 +17,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
@@ -25,6 +26,7 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Graph;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** What a driver answers in the place of an error is told in words, and the node is named. */
@@ -241,9 +243,31 @@ class GraphRefusalsTest {
       assertThat(ours.edges().add(own)).isTrue();
       assertThat(theirs.edges().add(other)).isTrue();
       assertThat(ours.edges().remove(other)).isFalse();
+      assertThat(ours.edges().remove(new GraphDependency(other.from(), own.to()))).isFalse();
+      assertThat(ours.edges().remove(new GraphDependency(own.from(), other.to()))).isFalse();
       assertThat(ours.edges()).containsExactly(own);
       assertThat(ours.edges().remove(own)).isTrue();
       assertThat(theirs.edges()).containsExactly(other);
     }
+  }
+
+  /** The driver gives the values of handles again. */
+  @CudaTest(simulatedOnly = true)
+  void edgeOfARemovedNode_isNotTakenForThatOfOneWithItsHandle(Cuda cuda, ScriptedDriver driver) {
+    try (GraphDefinition graph = new GraphDefinition(cuda.device(0))) {
+      GraphNode stays = graph.root().empty();
+      GraphNode goes = graph.root().empty();
+      driver.answer("graphGetEdges", _ -> edges(stays, goes));
+      goes.remove();
+      assertThat(graph.edges().remove(new GraphDependency(goes, stays))).isFalse();
+      assertThat(graph.edges().remove(new GraphDependency(stays, goes))).isFalse();
+      assertThat(driver.count("graphRemoveDependencies")).isZero();
+      driver.unscript("graphGetEdges");
+    }
+  }
+
+  private static List<GraphEdge> edges(GraphNode one, GraphNode other) {
+    return List.of(
+        new GraphEdge(one.handle(), other.handle()), new GraphEdge(other.handle(), one.handle()));
   }
 }

@@ -14,6 +14,7 @@ import io.cuvette.DeviceAttribute;
 import io.cuvette.Dim3;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphNode;
+import io.cuvette.KernelArguments;
 import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
 import io.cuvette.testkit.CudaTest;
@@ -107,6 +108,48 @@ class KernelQuestionsTest {
       }
       assertThat(definition.nodes()).containsExactly(node);
       assertThat(script.count("graphNodeSetParams")).isZero();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void kernel_isAskedOnceForWhatLimitsItsLaunches_andAgainOnceItChanged(
+      Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      stream.launch(kernel, ONE);
+      long asked = script.count("kernelGetAttribute");
+      for (int threads = 1; threads < 5; threads++) {
+        stream.launch(kernel, LaunchConfig.of(2, threads));
+      }
+      assertThat(kernel.maxResidentBlocks(cuda.device(0), ONE)).isPositive();
+      kernel.pack().launch(stream, LaunchConfig.of(3, 1));
+      assertThat(script.count("kernelGetAttribute")).isEqualTo(asked);
+      kernel.setAttribute(KernelAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, 64, cuda.device(0));
+      stream.launch(kernel, LaunchConfig.of(4, 1));
+      assertThat(script.count("kernelGetAttribute")).isGreaterThan(asked);
+      stream.synchronize();
+    }
+  }
+
+  /** Whether all blocks of a cooperative launch can run at once, the driver alone can tell. */
+  @CudaTest(simulatedOnly = true)
+  void launchThatIsLikeTheOneBeforeIt_asksTheDriverNothing(
+      Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      LaunchConfig together = ONE.withCooperative(true);
+      KernelArguments packed = kernel.pack();
+      for (Runnable launch :
+          List.<Runnable>of(
+              () -> stream.launch(kernel, together), () -> packed.launch(stream, together))) {
+        launch.run();
+        long asked = script.count("occupancyMaxActiveBlocksPerMultiprocessor");
+        assertThat(asked).isPositive();
+        launch.run();
+        launch.run();
+        assertThat(script.count("occupancyMaxActiveBlocksPerMultiprocessor")).isEqualTo(asked);
+      }
+      stream.synchronize();
     }
   }
 }

@@ -91,6 +91,7 @@ class UpstreamTest {
             return 0; // of the pool's
           });
       assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(pool.stats().growths()).isZero();
     }
     assertThat(asked).as("at first, with more memory, and at last").hasValue(3);
   }

@@ -10,16 +10,19 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.PoolOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.Subject;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
@@ -187,5 +190,38 @@ class CallbackBesideFreesTest {
     Buffer direct = MemoryResource.direct().allocate(UNEVEN, cuda.currentStream());
     direct.close();
     cuda.directPinned().allocate(UNEVEN).close();
+  }
+
+  /** It goes back in order of its stream. */
+  @CudaTest
+  void memoryWhoseFreeWaitsForNothing_isReleased_whileACallbackRuns(
+      Cuda cuda, @NonBlocking CudaStream held, @NonBlocking CudaStream stream) throws Exception {
+    PoolOptions ordered = PoolOptions.DEFAULTS.withUpstream(MemoryResource.async());
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch looked = new CountDownLatch(1);
+    try (MemoryPool pool = new MemoryPool(cuda, ordered)) {
+      pool.allocate(MIB, stream).close();
+      CompletableFuture<Void> callback =
+          held.addCallback(() -> {
+            begun.countDown();
+            assertThat(await(looked)).isTrue();
+          });
+      assertThat(await(begun)).isTrue();
+      assertThat(pool.freeAllBlocks()).isEqualTo(MIB);
+      assertThat(pool.totalBytes()).isZero();
+      pool.assertConsistent();
+      looked.countDown();
+      callback.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } finally {
+      looked.countDown();
+    }
+  }
+
+  private static boolean await(CountDownLatch latch) {
+    try {
+      return latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }
