@@ -209,6 +209,40 @@ class HooksOfPoolsTest {
     }
   }
 
+  /** It is no hook: what it closes is told, and it may allocate what the pool has. */
+  @Test
+  void pressureListener_isNotInsideAHookOfItsPool() {
+    int bytes = 16 << 20;
+    for (Supplier<Hooked> kind : kinds()) {
+      Hooked of = kind.get();
+      Registration _ = of.add.apply(new Noting("own", "", () -> {}));
+      Buffer before = of.resource.allocate(bytes, stream);
+      List<@Nullable Throwable> refused = new ArrayList<>();
+      PressureListener closing =
+          (_, _) -> {
+            before.close();
+            refused.add(catchAll(() -> of.resource.allocate(BYTES, stream).close()));
+            return bytes;
+          };
+      if (of.resource instanceof MemoryPool pool) {
+        pool.setLimit(MemoryLimit.ofBytes(bytes));
+        Registration _ = pool.addPressureListener(closing);
+      } else {
+        ElasticMemoryPool pool = (ElasticMemoryPool) of.resource;
+        pool.setLimit(MemoryLimit.ofBytes(bytes));
+        Registration _ = pool.addPressureListener(closing);
+      }
+      notes.clear();
+      of.resource.allocate(bytes, stream).close();
+      assertThat(refused).containsExactly((Throwable) null);
+      List<String> block = List.of("malloc<", "malloc>", "free<", "free>");
+      List<String> expected = new ArrayList<>(List.of("malloc<", "free<", "free>"));
+      expected.addAll(block);
+      expected.addAll(block.subList(1, 4));
+      assertThat(notes).isEqualTo(expected.stream().map(call -> "own " + call).toList());
+    }
+  }
+
   private static @Nullable Throwable catchAll(Runnable call) {
     try {
       call.run();

@@ -114,10 +114,6 @@ public final class PageFiles implements AutoCloseable {
     return handles.getFirst().isClosed();
   }
 
-  public void checkOpen() {
-    handles.getFirst().checkOpen();
-  }
-
   @Override
   public void close() {
     closeAll(handles);

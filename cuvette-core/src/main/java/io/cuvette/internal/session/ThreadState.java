@@ -1,6 +1,7 @@
 package io.cuvette.internal.session;
 
 import io.cuvette.internal.lifetime.ShutdownGate;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -138,9 +139,7 @@ public final class ThreadState {
   }
 
   public void leave() {
-    if (running != null) {
-      running = running.outer;
-    }
+    running = Objects.requireNonNull(running).outer;
   }
 
   /**

@@ -65,9 +65,7 @@ public final class Importer {
       Device device,
       OpenStream stream,
       Faces faces) {
-    checkKind(descriptor, BufferDescriptor.Kind.PAGES);
     checkDevice(descriptor, imports, device, stream);
-    files.checkOpen();
     long most = device.session().mostMemory();
     if (files.allBytes() > most) {
       throw new IllegalArgumentException(

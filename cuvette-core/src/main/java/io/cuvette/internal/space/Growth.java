@@ -10,7 +10,7 @@ public final class Growth {
   public final long address;
 
   /** The first run in use: of the block, or of mapped memory before it. */
-  private int run = Space.NONE;
+  private int run;
 
   /** What it was made of: the units, state and sequence of each part. */
   private final long[] parts;
@@ -18,7 +18,7 @@ public final class Growth {
   private int count;
 
   /** The run in use that is for the block alone. */
-  private int block = Space.NONE;
+  private int block;
 
   /** How many parts were given back, and the run behind the next of them if that is cut off. */
   private int ended;

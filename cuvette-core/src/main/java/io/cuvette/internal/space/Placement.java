@@ -55,7 +55,7 @@ final class Placement {
       if (run == left || space.isFree(run)) {
         forward(run, right, rank);
       }
-      if (space.isFree(run) || (run == right && !isTail)) {
+      if (space.isFree(run)) {
         backward(run, left, rank);
       }
       if (run == right) {

@@ -17,7 +17,6 @@ final class SpaceCheck {
     this.blocks = space.blocks;
     this.freeUnits = new long[space.tags()];
     this.freeRuns = new int[space.tags()];
-    this.pieceEnd = space.base;
   }
 
   void run() {

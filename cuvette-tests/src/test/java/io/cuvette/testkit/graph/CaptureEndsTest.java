@@ -15,6 +15,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingTransfers;
@@ -29,6 +30,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
 /** Captures that streams are joined to wrongly, or that end in an unusual way. */
@@ -175,6 +177,57 @@ class CaptureEndsTest {
           .isInstanceOf(IllegalStateException.class)
           .hasMessageEndingWith("is closed");
       assertThat(script.count("streamDestroy")).isOne();
+    }
+  }
+
+  /** As many calls as streams that nobody captures need, and none that waits for others. */
+  @CudaTest(simulatedOnly = true)
+  void streamThatNobodyCanCapture_isNotAskedAboutCaptures(Cuda cuda, ScriptedDriver script) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CudaStream given = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    assertThat(given.handle()).isNotZero();
+    script.note("streamIsCapturing", "streamGetCaptureInfo", "streamDestroy");
+    stream.close();
+    assertThat(script.takeNotes()).containsExactly("streamDestroy");
+    given.close();
+    assertThat(script.takeNotes()).contains("streamGetCaptureInfo").endsWith("streamDestroy");
+  }
+
+  /** There is nothing left to end, and nobody to leave that to. */
+  @CudaTest(simulatedOnly = true)
+  void streamWhoseCaptureIsInvalid_isGoneOnceItIsClosed(Cuda cuda, ScriptedDriver script) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+    assertThatThrownBy(() -> cuda.driver().streams().streamSynchronize(0, stream.handle()))
+        .isInstanceOf(CudaException.class);
+    long destroyed = script.count("streamDestroy");
+    stream.close();
+    assertThat(script.count("streamDestroy")).isEqualTo(destroyed + 1);
+    assertThat(cuda.leaksFound()).isZero();
+  }
+
+  /** It is asked when the driver has begun or ended the capture, and works on as it is then. */
+  @CudaTest(simulatedOnly = true)
+  void streamThatIsAskedAsACaptureBeginsAndEnds_answersAfterThat(
+      @NonBlocking CudaStream stream, ScriptedDriver script) throws Exception {
+    for (boolean isGivenOut : new boolean[] {false, true}) {
+      assertThat(isGivenOut && stream.handle() == 0).isFalse();
+      List<FutureTask<Boolean>> asked = new ArrayList<>();
+      ScriptedDriver.Answer asking =
+          call -> {
+            FutureTask<Boolean> task = new FutureTask<>(stream::isCapturing);
+            Thread thread = Thread.ofPlatform().start(task);
+            while (thread.isAlive() && thread.getState() != Thread.State.WAITING) {
+              Thread.onSpinWait();
+            }
+            asked.add(task);
+            return call.proceed();
+          };
+      script.answer("streamBeginCapture", asking).answer("streamEndCapture", asking);
+      stream.beginCapture(CaptureOptions.DEFAULTS.withMode(CaptureMode.RELAXED));
+      assertThat(asked.removeFirst().get()).isTrue();
+      stream.endCapture().close();
+      assertThat(asked.removeFirst().get()).isFalse();
     }
   }
 
