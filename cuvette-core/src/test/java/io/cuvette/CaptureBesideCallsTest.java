@@ -18,9 +18,12 @@ import java.lang.Thread.State;
 import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -258,6 +261,35 @@ class CaptureBesideCallsTest {
 
   private static boolean isOfStreams(String call) {
     return call.startsWith("stream") || call.startsWith("memset") || call.equals("eventRecord");
+  }
+
+  /** Whoever closes memory asks without holding the stream. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void question_asACaptureBeginsOrEnds_isAnsweredByWhatComesOfThat(boolean isGivenOut)
+      throws Exception {
+    Queue<FutureTask<Boolean>> asked = new ConcurrentLinkedQueue<>();
+    AtomicReference<@Nullable CudaStream> asks = new AtomicReference<>();
+    UnaryOperator<CudaDriver> asking =
+        driver ->
+            DriverProxy.of((method, arguments) -> {
+              CudaStream stream = asks.get();
+              if (stream != null && method.getName().matches("stream(Begin|End)Capture")) {
+                asked.add(new FutureTask<>(EngineMemory.streamOf(stream)::isCapturing));
+                Thread thread = Thread.ofPlatform().start(asked.element());
+                Await.until(() -> !thread.isAlive() || thread.getState() == State.WAITING);
+              }
+              return DriverProxy.forward(driver, method, arguments);
+            });
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(asking));
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      assertThat(isGivenOut && stream.handle() == 0).isFalse();
+      asks.set(stream);
+      stream.beginCapture(CaptureOptions.DEFAULTS.withMode(CaptureMode.RELAXED));
+      assertThat(asked.remove().get()).as("begun").isTrue();
+      stream.endCapture().close();
+      assertThat(asked.remove().get()).as("ended").isFalse();
+    }
   }
 
   /** What had begun before knew of no captures. */

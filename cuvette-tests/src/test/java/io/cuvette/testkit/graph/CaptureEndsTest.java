@@ -30,7 +30,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
 /** Captures that streams are joined to wrongly, or that end in an unusual way. */
@@ -180,7 +179,7 @@ class CaptureEndsTest {
     }
   }
 
-  /** As many calls as streams that nobody captures need, and none that waits for others. */
+  /** That costs no call, and waits for nobody. */
   @CudaTest(simulatedOnly = true)
   void streamThatNobodyCanCapture_isNotAskedAboutCaptures(Cuda cuda, ScriptedDriver script) {
     CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
@@ -206,29 +205,20 @@ class CaptureEndsTest {
     assertThat(cuda.leaksFound()).isZero();
   }
 
-  /** It is asked when the driver has begun or ended the capture, and works on as it is then. */
+  /** As one that was closed before: nobody could look for the end of a capture. */
   @CudaTest(simulatedOnly = true)
-  void streamThatIsAskedAsACaptureBeginsAndEnds_answersAfterThat(
-      @NonBlocking CudaStream stream, ScriptedDriver script) throws Exception {
-    for (boolean isGivenOut : new boolean[] {false, true}) {
-      assertThat(isGivenOut && stream.handle() == 0).isFalse();
-      List<FutureTask<Boolean>> asked = new ArrayList<>();
-      ScriptedDriver.Answer asking =
-          call -> {
-            FutureTask<Boolean> task = new FutureTask<>(stream::isCapturing);
-            Thread thread = Thread.ofPlatform().start(task);
-            while (thread.isAlive() && thread.getState() != Thread.State.WAITING) {
-              Thread.onSpinWait();
-            }
-            asked.add(task);
-            return call.proceed();
-          };
-      script.answer("streamBeginCapture", asking).answer("streamEndCapture", asking);
-      stream.beginCapture(CaptureOptions.DEFAULTS.withMode(CaptureMode.RELAXED));
-      assertThat(asked.removeFirst().get()).isTrue();
-      stream.endCapture().close();
-      assertThat(asked.removeFirst().get()).isFalse();
-    }
+  void streamThatADriverDoesNotAnswerAbout_isGoneOnceItIsClosed(Cuda cuda, ScriptedDriver script) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    assertThat(stream.handle()).isNotZero();
+    script.answer(
+        "streamGetCaptureInfo",
+        _ -> {
+          throw new IllegalStateException("closed on purpose");
+        });
+    long destroyed = script.count("streamDestroy");
+    stream.close();
+    assertThat(script.count("streamDestroy")).isEqualTo(destroyed + 1);
+    script.unscript("streamGetCaptureInfo");
   }
 
   /** As with a GPU, which knows addresses alone, nobody else keeps the segment. */
