@@ -24,12 +24,12 @@ class KnownLayoutTest {
                 driver = new FakeSharing(new PeerHandlesTest.Exporting(sim));
                 return driver;
               }));
+  private final FakeDescriptors descriptors = new FakeDescriptors();
   private DeviceMemoryResource resource;
 
   @BeforeEach
   void importPool() {
     driver.bytesRead = BLOCK;
-    FakeDescriptors descriptors = new FakeDescriptors();
     try (AllocationHandle handle =
         new AllocationHandle(
             new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), null))) {
@@ -115,6 +115,27 @@ class KnownLayoutTest {
       driver.during = call -> call;
     } finally {
       gate.countDown();
+    }
+  }
+
+  /** What a handle claims beyond its allocation was looked at when that was mapped. */
+  @Test
+  void mappedMemoryThatClaimsMore_isAddedToASecondPool_besideWhatIsThereByNow() {
+    DeviceMemoryResource first = resource;
+    importPool();
+    try (first;
+        DeviceBuffer one = first.importBuffer(descriptor(MIB, 512 * MIB, 0))) {
+      long place = driver.ordered().memAllocAsync(0, 4096, 0);
+      driver.streams().streamSynchronize(0, 0);
+      driver.shift = place - one.address();
+      assertThat(driver.shift).as("within what it claims").isBetween(4096L, 511 * MIB);
+      try (DeviceBuffer _ = first.importBuffer(descriptor(MIB + driver.shift, 64, 0))) {
+        driver.shift = 0;
+        try (DeviceBuffer again = resource.importBuffer(descriptor(MIB, 512 * MIB, 0))) {
+          assertThat(again.address()).isEqualTo(one.address());
+          assertThat(driver.imports).as("of the two, and again").hasValue(3);
+        }
+      }
     }
   }
 }

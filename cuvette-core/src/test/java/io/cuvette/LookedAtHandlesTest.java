@@ -63,6 +63,38 @@ class LookedAtHandlesTest {
     }
   }
 
+  /** What was queued for a look is done before others import, or destroy the pool. */
+  @Test
+  void lookingAtHandles_endsItsStreams_onceTheirWorkIsDone() {
+    List<String> calls = new CopyOnWriteArrayList<>();
+    try (Cuda traced =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDevice("sim:memory=80GiB")
+                .withDecorator(sim ->
+                    TracingDriver.of(
+                        new PeerHandlesTest.Exporting(sim), call -> calls.add(call.call()))))) {
+      Device here = traced.device(0).core();
+      calls.clear();
+      byte[] handle = PeerHandlesTest.pointer(0, 2L << 30); // large, so that its end is tried
+      assertThat(new PeerHandles(_ -> {}).checkedPointer(here, 4711, handle)).isSameAs(handle);
+      List<String> ofStreams =
+          calls.stream()
+              .map(call -> call.replaceAll("[(].*", ""))
+              .filter(call -> call.startsWith("stream") || call.startsWith("memPoolDestroy"))
+              .toList();
+      assertThat(ofStreams)
+          .containsExactly(
+              "streamCreateWithPriority",
+              "streamSynchronize",
+              "streamDestroy",
+              "memPoolDestroy",
+              "streamCreateWithPriority",
+              "streamSynchronize",
+              "streamDestroy");
+    }
+  }
+
   /** Its handles are then taken as they are, as with a driver that nothing is known of. */
   @Test
   void driverWhoseOffsetsAreNoBytes_isNotSecondGuessed() {

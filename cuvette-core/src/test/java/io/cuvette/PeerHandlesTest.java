@@ -21,28 +21,16 @@ import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
 import io.cuvette.internal.share.Mappings;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.Channel;
-import java.nio.channels.Pipe;
-import java.nio.channels.Selector;
-import java.nio.channels.SocketChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledOnOs;
-import org.junit.jupiter.api.condition.OS;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -349,39 +337,6 @@ class PeerHandlesTest {
         .isInstanceOf(CudaException.class);
     assertThatThrownBy(() -> handles.checkedPlain(device, plain)).isInstanceOf(CudaException.class);
     assertThatThrownBy(() -> handles.checkedEvent(device, event)).isInstanceOf(CudaException.class);
-  }
-
-  @Test
-  @EnabledOnOs(OS.LINUX)
-  void descriptorOfTheSystemsOwn_isNoPool(@TempDir Path folder) throws IOException {
-    Path file = Files.writeString(folder.resolve("file"), "no pool");
-    Pipe pipe = Pipe.open();
-    int refused = 0;
-    int directories = 0;
-    int files = 0;
-    try (var opened = Files.newByteChannel(file);
-        var source = pipe.source();
-        var sink = pipe.sink();
-        var socket = SocketChannel.open();
-        var selector = Selector.open();
-        Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) { // a directory's own
-      assertThat(List.of(opened, source, sink, socket)).allMatch(Channel::isOpen);
-      assertThat(selector.isOpen()).isTrue();
-      for (Path each : all.toList()) {
-        try {
-          PeerHandles.checkedPool(cuda.driver(), Integer.parseInt(each.getFileName().toString()));
-        } catch (CudaException e) {
-          assertThat(e).hasMessageContaining("expected: a driver's");
-          refused++;
-          directories += Files.isDirectory(each) ? 1 : 0;
-          files += Files.isRegularFile(each) ? 1 : 0;
-        }
-      }
-    }
-    assertThat(refused).isGreaterThanOrEqualTo(6); // a selector has two
-    assertThat(directories).isNotZero();
-    assertThat(files).isNotZero();
-    assertThat(PeerHandles.checkedPool(cuda.driver(), Integer.MAX_VALUE)).isPositive();
   }
 
   @Test

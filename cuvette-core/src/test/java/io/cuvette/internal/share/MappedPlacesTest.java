@@ -56,4 +56,22 @@ class MappedPlacesTest {
     places.put(known, ADDRESS, BYTES);
     assertThat(overlaps(1, OFFSET, BYTES)).isTrue();
   }
+
+  /** Memory can be mapped at several places. */
+  @Test
+  void placesOfTheAskerItself_areLookedPast() {
+    Mapping other = mapping(2, 0, BYTES);
+    places.put(known, ADDRESS, BYTES);
+    places.put(known, ADDRESS + 2 * BYTES, BYTES);
+    places.put(other, ADDRESS + 4 * BYTES, BYTES);
+    long before = ADDRESS - BYTES;
+    assertThat(places.owner(before, 5 * BYTES, known)).isNull();
+    assertThat(places.owner(before, 5 * BYTES + 1, known)).isSameAs(other);
+    assertThat(places.owner(ADDRESS + 5 * BYTES - 1, 1, known)).isSameAs(other);
+    assertThat(places.owner(ADDRESS + 5 * BYTES, BYTES, known)).isNull();
+    assertThat(places.owner(before, BYTES, other)).isNull();
+    assertThat(places.owner(before, BYTES + 1, other)).isSameAs(known);
+    assertThat(places.owner(ADDRESS + BYTES, 3 * BYTES + 1, other)).isSameAs(known);
+    assertThat(places.owner(ADDRESS + 3 * BYTES, 3 * BYTES, other)).isNull();
+  }
 }
