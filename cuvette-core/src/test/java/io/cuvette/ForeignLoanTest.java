@@ -74,6 +74,23 @@ class ForeignLoanTest {
   }
 
   @Test
+  void loanOfMemory_namesIt() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        Buffer buffer = cuda.allocate(64)) {
+      ForeignLoan loan = ForeignLoan.of(buffer);
+      String out = loan.toString();
+      loan.giveBack();
+      awaitOver(loan);
+      assertThat(out).isEqualTo("loan of %s, out", EngineMemory.of(buffer));
+      assertThat(loan).hasToString("loan of %s, over", EngineMemory.of(buffer));
+    }
+    ForeignLoan other = ForeignLoan.of(() -> {});
+    other.giveBack();
+    awaitOver(other);
+    assertThat(other).hasToString("loan, over");
+  }
+
+  @Test
   void threadSleepsWhileSomethingIsOut_andEndsWhatIsGivenBackThen() {
     ForeignLoan loan = ForeignLoan.of(() -> {});
     awaitState(Thread.State.WAITING);

@@ -6,12 +6,16 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.internal.fence.EndedStreams;
+import io.cuvette.internal.fence.Fence;
 import io.cuvette.internal.fence.IdleMark;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -48,6 +52,30 @@ class IdleMarkTest {
       stream.close();
       cuda.device(0).createStream().close(); // looks at marks of streams that are over
       assertThat(simulator.report()).as("left behind").doesNotContain("event");
+    }
+  }
+
+  @Test
+  void marker_isTheMarksAlone_untilThatIsForgotten() {
+    CountDownLatch gate = new CountDownLatch(1);
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(simulator))) {
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      EndedStreams ended = new EndedStreams();
+      IdleMark mark = new IdleMark(stream.core().state, ended);
+      assertThat(mark.isReached()).isTrue();
+      cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> OverFakeSharing.await(gate));
+      boolean isReached = mark.isReached();
+      List<Fence> before = new ArrayList<>();
+      ended.addTo(before, cuda.device(0).core());
+      mark.forget();
+      List<Fence> after = new ArrayList<>();
+      ended.addTo(after, cuda.device(0).core());
+      gate.countDown();
+      stream.synchronize();
+      ended.pollAll();
+      assertThat(isReached).isFalse();
+      assertThat(before).isEmpty();
+      assertThat(after).hasSize(1);
     }
   }
 

@@ -73,10 +73,6 @@ public final class ForeignUsers {
   public boolean leaveEnd(Runnable last) {
     end.set(last);
     long before = state.getAndUpdate(now -> now | CLOSED);
-    boolean isLeft = (before & ~CLOSED) != 0;
-    if (!isLeft) {
-      end.set(null);
-    }
-    return isLeft;
+    return (before & ~CLOSED) != 0;
   }
 }

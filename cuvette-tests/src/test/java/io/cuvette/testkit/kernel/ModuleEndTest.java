@@ -62,6 +62,29 @@ class ModuleEndTest {
     }
   }
 
+  /** Whatever else is wrong: what is closed is named first, and the stream before the module. */
+  @CudaTest
+  void launchInAStreamThatIsClosed_saysSo(Cuda cuda) {
+    CudaStream stream = cuda.device(0).createStream();
+    LaunchConfig large = LaunchConfig.of(1, 1 << 20);
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      KernelArguments packed = kernel.pack();
+      stream.close();
+      for (boolean isClosed : new boolean[] {false, true}) {
+        assertThatThrownBy(() -> stream.launch(kernel, large))
+            .as("module closed: %s", isClosed)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageStartingWith("stream ");
+        assertThatThrownBy(() -> packed.launch(stream, large))
+            .as("module closed: %s", isClosed)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageStartingWith("stream ");
+        module.close();
+      }
+    }
+  }
+
   /** As driver 580: code is loaded when it is first asked about. */
   @CudaTest
   void kernelThatIsNew_waitsForHeldStreams(Cuda cuda, @NonBlocking CudaStream stream)
