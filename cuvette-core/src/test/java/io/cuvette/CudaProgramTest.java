@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -147,6 +148,18 @@ class CudaProgramTest {
   }
 
   @Test
+  void versionOfTheCompiler_isSaidWithItsMinor() {
+    CompilerOptions options = CompilerOptions.DEFAULTS.withArchitecture("sm_123");
+    Map<Integer, String> versions =
+        Map.of(12_000, "12.0", 12_010, "12.1", 12_090, "12.9", 13_020, "13.2", 14_110, "14.11");
+    versions.forEach((version, text) -> {
+      compiler.version = version;
+      assertThatThrownBy(() -> compile(program("source").withOptions(options)))
+          .hasMessageEndingWith(", which NVRTC " + text + " compiles for)");
+    });
+  }
+
+  @Test
   void kindsThatAreNotCompiledTo_areRefused() {
     assertThatThrownBy(() -> program("source").compile(KernelCode.Kind.CUBIN, compiler))
         .isInstanceOf(IllegalArgumentException.class)
@@ -249,6 +262,8 @@ class CudaProgramTest {
           program.withOptions(options.withHeader("c.h", "int c;")),
           program.withOptions(options.withHeader("c.h", "int d;")),
           program.withOptions(options.withNameExpression("f")),
+          program.withOptions(options.withNameExpression("g")),
+          program.withOptions(options.withNameExpression("f").withNameExpression("g")),
           new CudaProgram("#include <a.h>\n ", "p.cu", options, program.cache())
         }) {
       compile(each);

@@ -63,8 +63,7 @@ public final class IdleBlocks {
   public @Nullable OrderedBlock takeAll(Predicate<? super DriverStream> of) {
     OrderedBlock first = null;
     for (int i = count - 1; i >= 0; i--) {
-      DriverStream home = at(i).home;
-      if (home != null && of.test(home)) {
+      if (of.test(Objects.requireNonNull(at(i).home))) {
         OrderedBlock removed = remove(i);
         removed.next = first;
         first = removed;

@@ -267,9 +267,8 @@ public final class OrderedMemory {
 
   /** Memory that other streams or processes know, or that has advice, goes to the driver. */
   private boolean isWorthKeeping(OrderedBlock block) {
-    DriverStream home = block.home;
+    DriverStream home = Objects.requireNonNull(block.home);
     return pool != null
-        && home != null
         && home.confinedTo == null
         && block.isUsedAtHomeAlone()
         && !block.isExported()
@@ -282,8 +281,7 @@ public final class OrderedMemory {
    * of memory.
    */
   private boolean canKeepNow(OrderedBlock block) {
-    DriverStream home = block.home;
-    return pool != null && pool.canKeep() && home != null && !home.isClosing();
+    return pool != null && pool.canKeep() && !Objects.requireNonNull(block.home).isClosing();
   }
 
   /** What comes too late is alive as far as {@link #destroy} knows, which frees it. */
@@ -318,11 +316,8 @@ public final class OrderedMemory {
 
   /** Frees it in order of its stream; false if that cannot be. */
   private boolean freeAtHome(OrderedBlock block) {
-    DriverStream home = block.home;
-    return home != null
-        && !block.isCaptured()
-        && orderBehindUses(block, home)
-        && freeOn(home, block);
+    DriverStream home = Objects.requireNonNull(block.home);
+    return !block.isCaptured() && orderBehindUses(block, home) && freeOn(home, block);
   }
 
   /**

@@ -59,9 +59,7 @@ public final class CodeFolder {
   /** Code that was put, if it is still there and whole. Using it keeps it for longer. */
   Optional<KernelCode> get(String key) {
     try {
-      if (!OwnFolder.isUsable(folder)) {
-        return Optional.empty();
-      }
+      OwnFolder.checkIfThere(folder);
       Path file = folder.resolve(key + SUFFIX);
       byte[] bytes = read(file);
       Optional<KernelCode> code = CodeEntry.decode(key, bytes);
@@ -87,12 +85,12 @@ public final class CodeFolder {
         : new byte[0];
   }
 
-  private static void touch(Path file) {
+  private void touch(Path file) {
     try {
       Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
     } catch (IOException | UnsupportedOperationException e) {
       // It goes a little earlier than it might.
-      LOG.log(System.Logger.Level.DEBUG, file + " is not touched", e);
+      log.log(System.Logger.Level.DEBUG, file + " is not touched", e);
     }
   }
 
@@ -140,9 +138,6 @@ public final class CodeFolder {
           total += entry.get().bytes();
         }
       }
-    }
-    if (total <= limitBytes) {
-      return;
     }
     entries.sort(Comparator.comparing(Entry::used));
     for (Entry entry : entries) {

@@ -28,16 +28,14 @@ final class OwnFolder {
   private OwnFolder() {}
 
   /**
-   * Whether a folder is there.
+   * Checks a folder, unless it is not there.
    *
    * @throws IOException if it is there and somebody else could change what is in it
    */
-  static boolean isUsable(Path folder) throws IOException {
-    if (Files.notExists(folder, LinkOption.NOFOLLOW_LINKS)) {
-      return false;
+  static void checkIfThere(Path folder) throws IOException {
+    if (!Files.notExists(folder, LinkOption.NOFOLLOW_LINKS)) {
+      check(folder);
     }
-    check(folder);
-    return true;
   }
 
   /**

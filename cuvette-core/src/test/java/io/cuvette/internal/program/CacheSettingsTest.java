@@ -40,4 +40,21 @@ class CacheSettingsTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith("CUVETTE_CACHE: 'a");
   }
+
+  @Test
+  void folderOfThisProcess_isThatOfItsProperty() {
+    String before = System.getProperty("cuvette.cache");
+    try {
+      System.setProperty("cuvette.cache", "/of/property");
+      assertThat(CacheSettings.folder()).isEqualTo(Path.of("/of/property"));
+      System.setProperty("cuvette.cache", "none");
+      assertThat(CacheSettings.folder()).isNull();
+    } finally {
+      if (before == null) {
+        System.clearProperty("cuvette.cache");
+      } else {
+        System.setProperty("cuvette.cache", before);
+      }
+    }
+  }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cuvette.KernelCode;
 import io.cuvette.KernelCode.Kind;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
@@ -267,7 +268,8 @@ class CodeFolderTest {
       assertThat(cache.get("k")).contains(CODE);
       assertThat(log.texts)
           .containsExactly(
-              "Compiled code is not kept in /cache: java.nio.file.ReadOnlyFileSystemException");
+              "Compiled code is not kept in /cache: java.nio.file.ReadOnlyFileSystemException",
+              "/cache/k.code is not touched");
     }
   }
 
@@ -295,6 +297,29 @@ class CodeFolderTest {
     assertThat(open.get("k")).isEmpty();
     assertThat(open.get("k")).isEmpty();
     assertThat(log.texts).singleElement(STRING).contains(" is not kept in ", "rwxrwx---");
+  }
+
+  /** In its own words alone. */
+  @Test
+  void theLogSays_whyAFileSystemCannot() {
+    Path strange =
+        (Path)
+            Proxy.newProxyInstance(
+                Path.class.getClassLoader(),
+                new Class<?>[] {Path.class},
+                (self, method, arguments) -> {
+                  return switch (method.getName()) {
+                    case "hashCode" -> 1;
+                    case "equals" -> self == arguments[0];
+                    case "toString" -> "strange";
+                    default -> throw new UnsupportedOperationException("no files here");
+                  };
+                });
+    Log log = new Log();
+    CodeFolder cache = new CodeFolder(strange, MUCH, log);
+    cache.put("k", CODE);
+    assertThat(cache.get("k")).isEmpty();
+    assertThat(log.texts).containsExactly("Compiled code is not kept in strange: no files here");
   }
 
   /** Keeps what is logged. */

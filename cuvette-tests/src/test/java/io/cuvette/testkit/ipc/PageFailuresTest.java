@@ -9,12 +9,16 @@ import io.cuvette.CudaOptions;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.PageHandles;
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
@@ -67,6 +71,33 @@ class PageFailuresTest extends TwoProcesses {
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("memAddressReserve")
           .hasNoSuppressedExceptions();
+      imported(cuda, handles).close();
+    });
+  }
+
+  /** Of the host, or of a device that this one cannot reach, by the number of one that it can. */
+  @Test
+  void pagesOfAnotherPlace_areRefused_andNothingOfThemIsLeft() {
+    scripted((cuda, handles) -> {
+      script.answer("deviceCanAccessPeer", _ -> false);
+      List<AllocationProperties> places = new ArrayList<>();
+      for (int type :
+          new int[] {MemLocationType.NONE, MemLocationType.HOST, MemLocationType.HOST_NUMA}) {
+        places.add(new AllocationProperties(MemHandleType.FILE_DESCRIPTOR, type, 0));
+      }
+      places.add(AllocationProperties.ofDevice(1, MemHandleType.FILE_DESCRIPTOR));
+      for (AllocationProperties place : places) {
+        script.answer("memGetAllocationPropertiesFromHandle", _ -> place);
+        assertThatThrownBy(() -> imported(cuda, handles))
+            .as("%s", place)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith(
+                "pages: memory of location %d:%d ", place.locationType(), place.locationId());
+        assertThat(script.count("memAddressFree")).isEqualTo(script.count("memAddressReserve"));
+        assertThat(script.count("memRelease"))
+            .isEqualTo(script.count("memImportFromShareableHandle"));
+      }
+      script.unscript("memGetAllocationPropertiesFromHandle");
       imported(cuda, handles).close();
     });
   }
