@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -98,6 +99,48 @@ class IdleChunksTest {
     assertThat(trim(MINUTE)).isZero();
     pass(Duration.ofNanos(1));
     assertThat(trim(MINUTE)).isEqualTo(3 * MIB);
+  }
+
+  /** Each launch of the graph uses it, however long that is not. */
+  @Test
+  void chunkOfAGraph_isNotIdle_asLongAsThatCanRun() {
+    CudaGraph graph = one.capture(() -> allocate(2 * MIB, one).close());
+    CudaGraphExec executable = graph.instantiate();
+    graph.close();
+    pass(MINUTE.multipliedBy(2));
+    assertThat(trim(MINUTE)).isZero();
+    assertThat(trim(Duration.ZERO)).isZero();
+    executable.launch(one);
+    one.synchronize();
+    executable.close();
+    Await.until(() -> cuda.leaksFound() > 0 || trim(MINUTE) > 0);
+    assertThat(pool.heldBytes()).isZero();
+  }
+
+  /** What was asked for is in the other block, and all of the new one is free. */
+  @Test
+  void chunkThatIsNotUsed_asUpstreamFreedWhatFitsMeanwhile_isIdleAsOfThen() {
+    List<BufferBase> parts = new ArrayList<>();
+    MemoryResource upstream =
+        (bytes, stream) -> {
+          parts.forEach(BufferBase::close);
+          return MemoryResource.direct().allocate(bytes, stream);
+        };
+    PoolOptions options = PoolOptions.DEFAULTS.withUpstream(upstream);
+    MemoryPoolCore freeing = MemoryPool.core(owner, cuda, options, this::readClock);
+    BufferKind.base(freeing.allocate(3 * MIB, one.core())).close();
+    for (int i = 0; i < 3; i++) {
+      parts.add(BufferKind.base(freeing.allocate(MIB, one.core())));
+    }
+    long address = parts.getFirst().address();
+    parts.removeLast();
+    BufferBase given = BufferKind.base(freeing.allocate(2 * MIB, one.core()));
+    assertThat(given.address()).isEqualTo(address);
+    pass(MINUTE);
+    assertThat(freeing.trim(cuda.device(0).core(), MINUTE)).isEqualTo(2 * MIB);
+    assertThat(freeing.heldBytes()).isEqualTo(3 * MIB);
+    freeing.assertConsistent();
+    freeing.close(this);
   }
 
   @Test

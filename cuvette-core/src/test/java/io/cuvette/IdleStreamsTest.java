@@ -38,11 +38,19 @@ class IdleStreamsTest {
   private CudaStream two;
   private CudaStream three;
 
+  /** Reachable: the end of one that the collector found asks whether it is done. */
+  private final List<CudaStream> streams = new ArrayList<>();
+
+  private CudaStream stream() {
+    streams.add(cuda.device(0).createStream(StreamOptions.NON_BLOCKING));
+    return streams.getLast();
+  }
+
   @BeforeEach
   void makeStreams() {
-    one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-    two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-    three = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    one = stream();
+    two = stream();
+    three = stream();
   }
 
   @AfterEach
@@ -143,7 +151,7 @@ class IdleStreamsTest {
   void idleStreamBehindManyBusyOnes_hasItsTurn_withALaterMiss() {
     List<Buffer> freed = new ArrayList<>();
     for (int i = 0; i < 12; i++) {
-      idle = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      idle = stream();
       freed.add(pool.allocate(64 * KIB, idle));
     }
     freed.forEach(Buffer::close);
@@ -152,6 +160,21 @@ class IdleStreamsTest {
         Buffer second = pool.allocate(64 * KIB, one)) {
       assertThat(freed).as("none is idle").noneMatch(free -> free.address() == first.address());
       assertThat(second.address()).isEqualTo(freed.getLast().address());
+    }
+  }
+
+  @Test
+  void streamWithoutABlockThatFits_isNotAsked_inThePlaceOfOneThatHasOne() {
+    List<Buffer> freed = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      freed.add(pool.allocate(32 * KIB, stream()));
+    }
+    freed.add(pool.allocate(64 * KIB, two));
+    freed.forEach(Buffer::close);
+    asked.clear();
+    try (Buffer _ = pool.allocate(64 * KIB, one)) {
+      assertThat(pool.stats().crossStreamReuses()).isOne();
+      assertThat(asked).containsExactly(two.state.handle);
     }
   }
 
@@ -225,11 +248,11 @@ class IdleStreamsTest {
   void missThatAsksForClosedMemory_asksTheFewerStreamsForTheirs() {
     List<Buffer> closed = new ArrayList<>();
     for (int i = 0; i < 12; i++) {
-      closed.add(pool.allocate(64 * KIB, cuda.device(0).createStream(StreamOptions.NON_BLOCKING)));
+      closed.add(pool.allocate(64 * KIB, stream()));
     }
     for (int i = 0; i < 5; i++) {
       Buffer waiting = pool.allocate(2 * KIB, one);
-      waiting.fill((byte) 1, cuda.device(0).createStream(StreamOptions.NON_BLOCKING));
+      waiting.fill((byte) 1, stream());
       closed.add(waiting);
     }
     busy = true;

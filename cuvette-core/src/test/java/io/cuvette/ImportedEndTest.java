@@ -6,12 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.lifetime.Children;
 import io.cuvette.internal.share.Mapping;
 import io.cuvette.internal.share.MappingSource;
 import io.cuvette.internal.share.Mappings;
 import io.cuvette.internal.stream.DriverStream;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -42,6 +45,25 @@ class ImportedEndTest extends OverFakeSharing {
             },
             PATIENCE_NANOS);
     assertThat(driver.frees).hasValue(frees);
+  }
+
+  private int open() throws ReflectiveOperationException {
+    Field open = Children.class.getDeclaredField("open");
+    open.setAccessible(true);
+    return ((Map<?, ?>) open.get(cuda.session().children())).size();
+  }
+
+  @Test
+  void bufferThatWasClosed_isNotAmongWhatTheCudaHasToEnd() throws Exception {
+    try (DeviceMemoryResource resource = mapped()) {
+      imported(resource, 1, one).close();
+      int before = open();
+      for (int i = 0; i < 9; i++) {
+        imported(resource, 1, one).close();
+        device.importBuffer(descriptor(PLAIN, 9, 0, 64), one).close();
+      }
+      assertThat(open()).isLessThan(before + 5); // marks of work come and go
+    }
   }
 
   /** A graph can run as long as it is there. */

@@ -404,6 +404,7 @@ class ImporterTest extends OverFakeSharing {
         DeviceBuffer buffer = resource.importBuffer(descriptor(1, 1000, 500))) {
       assertThat(EngineMemory.of(buffer).block().describe())
           .isEqualTo("imported buffer of 500 bytes at 0x%x", buffer.address());
+      assertThat(buffer.blockBytes()).isEqualTo(500);
       BufferDescriptor again = buffer.slice(100, 50).descriptor();
       assertThat(again.kind()).isEqualTo(BufferDescriptor.Kind.DEVICE_POOL);
       assertThat(again.offset()).isEqualTo(1100);

@@ -292,6 +292,56 @@ class StreamCacheTest extends OrderingFixture {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
+  void bufferThatTheCollectorFound_isForgotten_untilItIsTakenBack(boolean isMet) {
+    if (isMet) {
+      meet(home);
+    }
+    take(WHOLE, home).close();
+    Buffer used = take(MIB, home);
+    CachedBlock forgotten = block(take(MIB, home));
+    StreamCache cache = cacheOf(used);
+    assertThat(forgotten.stripe != null).isEqualTo(isMet);
+    assertThat(cache.hasForgotten()).isFalse();
+    forgotten.clear();
+    assertThat(cache.hasForgotten()).isTrue();
+    assertThat(forgotten.reclaim()).isTrue();
+    assertThat(cache.hasForgotten()).isFalse();
+    assertThat(cache.usedBytes()).isEqualTo(MIB);
+  }
+
+  /** Who has one of them does not keep all that were left after it. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blocksThatWereLeft_doNotKnowEachOtherOnceTheyAreBack(boolean isMet) {
+    if (isMet) {
+      meet(home);
+    }
+    take(WHOLE, home).close();
+    List<Buffer> left = List.of(take(MIB, home), take(MIB, home), take(MIB, home));
+    StreamCache cache = cacheOf(left.getFirst());
+    left.forEach(StreamCacheTest::leave);
+    assertThat(left).anyMatch(each -> block(each).next != null);
+    assertThat(cache.usedBytes()).isZero();
+    assertThat(left).allMatch(each -> block(each).next == null);
+  }
+
+  /** Whoever tears the pool down frees its chunks. */
+  @Test
+  void cacheThatIsOver_givesNoChunk() {
+    Buffer free = take(WHOLE, home);
+    Request request = request(WHOLE, free, home);
+    StreamCache cache = cacheOf(free);
+    free.close();
+    Fit fit = Objects.requireNonNull(cache.fit(WHOLE));
+    cuda.close();
+    assertThat(cache.removeIdle(0, System.nanoTime())).isEqualTo(Chunks.NONE);
+    assertThat(cache.removeAnyWhole()).isEqualTo(Chunks.NONE);
+    assertThat(cache.takeInHand(WHOLE, fit)).isEqualTo(BlockArena.NONE);
+    assertThat(cache.adopt(1L << 40, 1, WHOLE, request)).isNull();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
   void blocks_endWithTheCuda_andWhatWasCountedStays(boolean isMet) {
     if (isMet) {
       meet(home);

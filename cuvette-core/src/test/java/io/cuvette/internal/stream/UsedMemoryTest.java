@@ -19,6 +19,9 @@ class UsedMemoryTest {
   private static final int FEW = 40;
   private static final int ROUNDS = 500;
 
+  /** So many streams are looked through for those that are over. */
+  private static final int LOOKED_THROUGH = 32;
+
   private final Cuda cuda = Cuda.open(CudaOptions.simulated());
   private final CudaStream home = stream();
   private final CudaStream one = stream();
@@ -66,6 +69,18 @@ class UsedMemoryTest {
     }
     block.use(of(two));
     assertThat(users()).contains(of(one), of(two));
+  }
+
+  /** Else the memory would wait for all work of a stream that others keep busy. */
+  @Test
+  void streamsThatComeAfter_leaveWhatIsKnownOfThoseBefore() {
+    block.useHeld(of(one), null);
+    StreamUse first = block.useOf(of(one));
+    for (int others = 1; others < LOOKED_THROUGH; others++) {
+      block.use(of(stream()));
+      assertThat(block.useOf(of(one))).as("beside %d others", others).isSameAs(first);
+    }
+    assertThat(users()).hasSize(LOOKED_THROUGH);
   }
 
   /** Nobody could say later whether their work is done. */
