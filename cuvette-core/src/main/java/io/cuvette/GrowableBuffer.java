@@ -1,17 +1,12 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.internal.block.Block;
-import io.cuvette.internal.block.Face;
-import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.GrowableBlock;
 import io.cuvette.internal.paged.Paging;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Memory of a device that grows and shrinks without moving: for caches that get longer by the token
@@ -29,8 +24,6 @@ import org.jspecify.annotations.Nullable;
  * CudaDevice#growable(long)}.
  */
 public final class GrowableBuffer extends DeviceBuffer {
-  private static final Faces FACES = new GrowableFaces();
-
   private GrowableBuffer(long address, OpenStream stream) {
     super(address, 0, stream);
   }
@@ -40,7 +33,9 @@ public final class GrowableBuffer extends DeviceBuffer {
     List<Integer> peers = options.peers().stream().map(peer -> id(device, peer)).toList();
     Paging paging = Paging.of(device.core(), peers);
     OpenStream stream = device.nullStream().core();
-    return (GrowableBuffer) GrowableBlock.make(FACES, paging, options.maxBytes(), stream);
+    return (GrowableBuffer)
+        GrowableBlock.make(
+            GrowableBuffer::new, BufferKind.DEVICE, paging, options.maxBytes(), stream);
   }
 
   private static int id(CudaDevice device, CudaDevice peer) {
@@ -106,43 +101,5 @@ public final class GrowableBuffer extends DeviceBuffer {
   @Override
   public String toString() {
     return text("growable buffer");
-  }
-
-  /** Makes growable buffers, which are read as others of a device. */
-  private static final class GrowableFaces implements Faces {
-    @Override
-    public Face make(long address, long bytes, OpenStream stream) {
-      return new GrowableBuffer(address, stream);
-    }
-
-    @Override
-    public void own(Face buffer, Block block) {
-      BufferKind.DEVICE.own(buffer, block);
-    }
-
-    @Override
-    public Memory memory(Face buffer) {
-      return BufferKind.DEVICE.memory(buffer);
-    }
-
-    @Override
-    public boolean isOfDevice() {
-      return true;
-    }
-
-    @Override
-    public boolean isOfHost() {
-      return false;
-    }
-
-    @Override
-    public @Nullable MemorySegment hostMemory(Face buffer) {
-      return null;
-    }
-
-    @Override
-    public long hostAddress(Face buffer) {
-      return BufferKind.DEVICE.hostAddress(buffer);
-    }
   }
 }

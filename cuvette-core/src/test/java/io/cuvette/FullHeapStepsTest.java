@@ -7,7 +7,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingVirtual;
+import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.NodeBlock;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.GrowableBlock;
 import io.cuvette.internal.paged.Paging;
 import java.util.ArrayList;
@@ -47,10 +49,14 @@ class FullHeapStepsTest {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(this::counting))) {
       CudaDevice device = cuda.device(0);
       Paging paging = Paging.of(device.core(), List.of());
-      assertThatThrownBy(() ->
-              GrowableBlock.make(new WithoutHeap(), paging, 1 << 20, device.nullStream().core()))
-          .isInstanceOf(OutOfMemoryError.class);
-      assertThat(reserved).isEmpty();
+      OpenStream stream = device.nullStream().core();
+      for (boolean hasBuffer : new boolean[] {false, true}) {
+        Faces faces = new WithoutHeap(hasBuffer);
+        GrowableBlock.Maker maker = (address, of) -> faces.make(address, 0, of);
+        assertThatThrownBy(() -> GrowableBlock.make(maker, faces, paging, 1 << 20, stream))
+            .isInstanceOf(OutOfMemoryError.class);
+        assertThat(reserved).isEmpty();
+      }
     }
   }
 

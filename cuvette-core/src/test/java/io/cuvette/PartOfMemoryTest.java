@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.transfer.HostTransfers;
@@ -45,5 +46,25 @@ class PartOfMemoryTest {
       assertThat(part.hostAddress() - BufferBase.base(buffer).memory().hostAddress()).isEqualTo(18);
     }
     assertThat(pinned.segment().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 1);
+  }
+
+  /** Whoever saw it open before is told what a program has to open again. */
+  @Test
+  void memoryOfAClosedCuda_isNotUsed_whoeverOwnsIt() {
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer own = MemoryResource.direct().allocate(BYTES, stream);
+    Buffer theirs = cuda.device(0).wrap(own.address(), BYTES, own);
+    for (Buffer buffer : List.of(own, cuda.allocate(BYTES), theirs, theirs.slice(8))) {
+      Memory memory = BufferBase.base(buffer).memory();
+      memory.checkOpen();
+      memory.hold();
+      memory.unhold();
+    }
+    cuda.close();
+    for (Buffer buffer : List.of(own, theirs, theirs.slice(8))) {
+      Memory memory = BufferBase.base(buffer).memory();
+      assertThatThrownBy(memory::checkOpen).hasMessage("Cuda is closed");
+      assertThatThrownBy(memory::hold).hasMessage("Cuda is closed");
+    }
   }
 }

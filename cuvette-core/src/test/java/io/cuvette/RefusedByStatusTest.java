@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.base.SpareHandles;
+import io.cuvette.internal.session.DeferredFrees;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -144,6 +146,41 @@ class RefusedByStatusTest {
         cuda.registerHost(segment).close();
       }
     }
+  }
+
+  /** Frees that found no gap between callbacks are made then, and the call once more. */
+  @Test
+  void memoryThatIsShort_isAskedForAgain_onceFreesThatWaitAreMade_andNoOtherRefusal() {
+    DeferredFrees frees = cuda.session().frees();
+    AtomicInteger released = new AtomicInteger();
+    frees.beginHold();
+    assertThat(frees.putOff(true, released::incrementAndGet)).isTrue();
+    frees.endHold();
+    CudaStream stream = device.createStream();
+    Runnable takes = () -> MemoryResource.direct().allocate(BYTES, stream);
+    checkSame(refused("memAlloc", CudaStatus.UNKNOWN, takes), CudaStatus.UNKNOWN);
+    assertThat(counted("memAlloc")).hasValue(1);
+    assertThat(released).hasValue(0);
+    checkSame(refused("memAlloc", CudaStatus.OUT_OF_MEMORY, takes), CudaStatus.OUT_OF_MEMORY);
+    assertThat(counted("memAlloc")).hasValue(3);
+    assertThat(released).hasValue(1);
+    checkSame(refused("memAlloc", CudaStatus.OUT_OF_MEMORY, takes), CudaStatus.OUT_OF_MEMORY);
+    assertThat(counted("memAlloc")).as("nothing waits").hasValue(4);
+  }
+
+  /** It is tried again, now and with the next call. */
+  @Test
+  void eventThatWasKeptForLater_isDestroyedByWhoFreesAll_whoHearsOfARefusal() {
+    SpareHandles events = device.core().spareEvents;
+    events.give(cuda.driver().events().eventCreate(0, 2));
+    MemoryPool pool = cuda.defaultMemoryPool();
+    Runnable frees = () -> assertThat(pool.freeAllBlocks()).isZero();
+    checkSame(refused("eventDestroy", CudaStatus.NOT_PERMITTED, frees), CudaStatus.NOT_PERMITTED);
+    assertThat(counted("eventDestroy")).hasValue(2);
+    assertThat(events.count()).isOne();
+    frees.run();
+    assertThat(counted("eventDestroy")).hasValue(3);
+    assertThat(events.count()).isZero();
   }
 
   /** Whether a stream that waits for it can join a capture by that. */

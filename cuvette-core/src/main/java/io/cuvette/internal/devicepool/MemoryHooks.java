@@ -14,6 +14,7 @@ import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.CachedBlock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -55,10 +56,7 @@ public final class MemoryHooks {
 
   public static @Nullable MemoryHooks without(
       @Nullable MemoryHooks before, PoolHook hook, @Nullable Thread thread) {
-    if (before == null) {
-      return null;
-    }
-    List<Registered> hooks = new ArrayList<>(before.hooks);
+    List<Registered> hooks = new ArrayList<>(Objects.requireNonNull(before).hooks);
     hooks.removeIf(known -> known.is(hook.user(), thread));
     return hooks.isEmpty()
         ? none(before.watching)

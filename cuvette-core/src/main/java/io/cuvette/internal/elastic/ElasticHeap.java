@@ -77,7 +77,7 @@ final class ElasticHeap {
     lock.lock();
     try {
       recall(cache);
-      if (over || cache.live != 0 || freeBytes(cache) > 0) {
+      if (cache.live != 0 || freeBytes(cache) > 0) {
         return false;
       }
       books.allocations += freed.removeFront(cache);
@@ -201,9 +201,7 @@ final class ElasticHeap {
   private void enter(ElasticCache cache, CachedBlock block, long rounded) {
     cache.live++;
     books.take(block.requestedBytes, rounded);
-    if (!freed.hasFronts()) { // what those have is not in use: a miss brings it back first
-      cap.use(books.requestedBytes);
-    }
+    cap.use(books.requestedBytes);
   }
 
   void giveOrLeave(CachedBlock block) {
@@ -396,7 +394,6 @@ final class ElasticHeap {
     lock.lock();
     try {
       over = true;
-      moves.endPool();
       freed.endFronts(all);
       for (LiveBlocks blocks : live) {
         blocks.forEach(all::add);
@@ -410,11 +407,10 @@ final class ElasticHeap {
     return all;
   }
 
-  /** Ends if nothing is mapped nor taken; whether that is so. */
+  /** Ends if nothing is mapped, as all is that is in use; whether that is so. */
   boolean endIfEmpty() {
     return locked(() -> {
-      gather();
-      over |= books.usedBytes == 0 && moves.isNone() && spaces.mappedBytes() == 0;
+      over |= moves.isNone() && spaces.mappedBytes() == 0;
       return over ? 1 : 0;
     })
         != 0;

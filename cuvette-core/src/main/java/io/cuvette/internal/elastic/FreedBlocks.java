@@ -144,11 +144,6 @@ final class FreedBlocks {
     return cap.leavesApart(rounded, this::requestedBytes, held);
   }
 
-  /** Whether some cache has a front. */
-  boolean hasFronts() {
-    return first != null;
-  }
-
   /** Gives a cache a front, if it has none. */
   void addFront(ElasticCache cache, FrontCache front) {
     if (cache.front == null) {

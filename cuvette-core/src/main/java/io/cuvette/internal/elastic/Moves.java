@@ -14,9 +14,6 @@ final class Moves {
   private @Nullable Plan plans;
   private @Nullable Victim victims;
 
-  /** Whether the pool has ended: then nothing goes back. */
-  private boolean over;
-
   Moves(Budget held) {
     this.held = held;
   }
@@ -29,23 +26,17 @@ final class Moves {
     return moving == 0;
   }
 
-  void endPool() {
-    over = true;
-  }
-
   /** If it could not be unmapped, it is free again. */
   void end(Victim victim) {
     try {
-      if (!over) {
-        victim.end();
-      }
+      victim.end();
     } catch (OutOfMemoryError e) {
       victim.next = victims;
       victims = victim;
       return;
     }
     moving--;
-    if (!over && !victim.isUnmapped()) {
+    if (!victim.isUnmapped()) {
       held.leaveForGood(-victim.bytes);
     }
   }
@@ -53,9 +44,7 @@ final class Moves {
   /** Nothing is mapped. */
   void abort(Plan plan) {
     try {
-      if (!over) {
-        plan.growth.abort();
-      }
+      plan.growth.abort();
     } catch (OutOfMemoryError e) {
       plan.next = plans;
       plans = plan;

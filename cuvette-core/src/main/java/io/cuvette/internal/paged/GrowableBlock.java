@@ -29,6 +29,11 @@ import java.util.function.Supplier;
  * time grows or shrinks it.
  */
 public final class GrowableBlock extends Block {
+  /** Makes a buffer that has no bytes yet. */
+  public interface Maker {
+    Face make(long address, OpenStream stream);
+  }
+
   /** How long an operation lets a thread go first that waits for operations to end. */
   private static final long COURTESY_NANOS = 10_000_000;
 
@@ -65,9 +70,11 @@ public final class GrowableBlock extends Block {
   /**
    * Reserves addresses for a buffer, and makes it.
    *
-   * @param faces makes the buffer
+   * @param maker makes the buffer
+   * @param faces reads it
    */
-  public static Face make(Faces faces, Paging paging, long maxBytes, OpenStream stream) {
+  public static Face make(
+      Maker maker, Faces faces, Paging paging, long maxBytes, OpenStream stream) {
     Session session = stream.on().session();
     session.leaks().drain();
     return session
@@ -75,7 +82,7 @@ public final class GrowableBlock extends Block {
         .make(() -> {
           PagedRange range = PagedRange.reserve(paging, maxBytes);
           try {
-            return own(faces, range, maxBytes, stream);
+            return own(maker, faces, range, maxBytes, stream);
           } catch (OutOfMemoryError e) {
             range.free();
             throw e;
@@ -83,8 +90,9 @@ public final class GrowableBlock extends Block {
         });
   }
 
-  private static Face own(Faces faces, PagedRange range, long maxBytes, OpenStream stream) {
-    Face buffer = faces.make(range.address(), 0, stream);
+  private static Face own(
+      Maker maker, Faces faces, PagedRange range, long maxBytes, OpenStream stream) {
+    Face buffer = maker.make(range.address(), stream);
     GrowableBlock block = new GrowableBlock(buffer, stream, range, maxBytes);
     try {
       block.session.children().add(block.end);

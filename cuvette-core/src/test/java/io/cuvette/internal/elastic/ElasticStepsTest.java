@@ -66,7 +66,7 @@ class ElasticStepsTest {
   }
 
   /** Has another thread find the heap's lock taken: the stream has a front from then on. */
-  private ElasticCache meet(CudaStream stream) {
+  static ElasticCache meet(ElasticMemoryPool pool, CudaStream stream) {
     ElasticCache cache = cache(pool, stream);
     for (int i = 0; i < 50 && cache.front == null; i++) {
       AtomicReference<Thread> asking = new AtomicReference<>();
@@ -110,8 +110,8 @@ class ElasticStepsTest {
 
   @Test
   void blocksOfFronts_areCountedInUseUntilTheyAreFreed_andAllIsReleased() {
-    ElasticCache first = meet(home);
-    ElasticCache second = meet(other);
+    ElasticCache first = meet(pool, home);
+    ElasticCache second = meet(pool, other);
     long before = pool.stats().allocations();
     List<Buffer> all = allocate(home);
     all.addAll(allocate(other));
@@ -140,7 +140,7 @@ class ElasticStepsTest {
   @Test
   void bufferThatTheCollectorFound_isForgotten_untilItIsTakenBack() {
     List<Buffer> all = allocate(other);
-    ElasticCache cache = meet(home);
+    ElasticCache cache = meet(pool, home);
     all.addAll(allocate(home));
     for (Buffer forgotten : all) {
       assertThat(of(cache).hasForgotten()).isFalse();
@@ -156,7 +156,7 @@ class ElasticStepsTest {
 
   @Test
   void heapThatEnds_givesAllBlocksInUse_alsoThoseOfFronts() {
-    ElasticCache cache = meet(home);
+    ElasticCache cache = meet(pool, home);
     List<Buffer> all = allocate(home);
     all.addAll(allocate(other));
     CachedBlock[] blocks = all.stream().map(ElasticStepsTest::block).toArray(CachedBlock[]::new);
@@ -166,7 +166,7 @@ class ElasticStepsTest {
 
   @Test
   void cudaThatIsClosed_closesAllBuffers_ofFrontsToo() {
-    ElasticCache _ = meet(home);
+    ElasticCache _ = meet(pool, home);
     List<Buffer> all = allocate(home);
     all.addAll(allocate(other));
     Buffer pending = pool.allocate(MIB, home);
@@ -290,7 +290,7 @@ class ElasticStepsTest {
   /** It is the stream's own, in whichever stripe: no growth, and nothing of another stream. */
   @Test
   void blocksThatOtherThreadsFreed_areTakenAsTheStreamsOwn() throws InterruptedException {
-    ElasticCache _ = meet(home);
+    ElasticCache _ = meet(pool, home);
     Set<Long> freed = ConcurrentHashMap.newKeySet();
     for (int i = 0; i < 8; i++) {
       Thread.ofPlatform()

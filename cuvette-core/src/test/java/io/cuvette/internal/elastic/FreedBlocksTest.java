@@ -88,7 +88,6 @@ class FreedBlocksTest {
   /** In whichever order the streams end. */
   @Test
   void frontOfAStreamThatEnded_isOnceCounted_andTheOthersStay() {
-    assertThat(freed.hasFronts()).isTrue();
     for (int first = 0; first < STREAMS; first++) {
       List<ElasticCache> left = new ArrayList<>(caches);
       long all = freed.allocations();
@@ -101,7 +100,6 @@ class FreedBlocksTest {
         all -= own;
         assertThat(freed.allocations()).isEqualTo(all);
       }
-      assertThat(freed.hasFronts()).isFalse();
       assertThat(all).isZero();
       buffers.clear();
       caches.clear();
@@ -125,7 +123,6 @@ class FreedBlocksTest {
     long allocations = freed.allocations();
     assertThat(allocations).isEqualTo(6);
     freed.endFronts(ended);
-    assertThat(freed.hasFronts()).isFalse();
     assertThat(freed.allocations()).as("they count on").isEqualTo(allocations);
     assertThat(ended)
         .containsExactlyInAnyOrderElementsOf(buffers.stream().map(FreedBlocksTest::block).toList());

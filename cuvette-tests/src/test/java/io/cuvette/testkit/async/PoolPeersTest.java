@@ -93,6 +93,19 @@ class PoolPeersTest {
   }
 
   @CudaTest(devices = 2)
+  void nothing_isAddedWithoutAQuestion(Cuda cuda, ScriptedDriver driver) {
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      driver.note("memPoolGetAccess");
+      assertThat(peers.addAll(List.of())).isFalse();
+      assertThat(peers.add(cuda.device(0))).as("the owner").isFalse();
+      assertThat(driver.takeNotes()).isEmpty();
+      assertThat(peers.add(cuda.device(1))).isTrue();
+      assertThat(driver.takeNotes()).as("who has access").isNotEmpty();
+    }
+  }
+
+  @CudaTest(devices = 2)
   void closedResource_isAssignedNothing_alsoIfNothingWouldChange(Cuda cuda) {
     DeviceMemoryResource resource = ownPool(cuda);
     resource.close();

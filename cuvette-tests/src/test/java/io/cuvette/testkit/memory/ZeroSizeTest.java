@@ -104,6 +104,22 @@ class ZeroSizeTest {
   }
 
   @CudaTest
+  void memoryOfNoBytes_isNotTheDrivers(Cuda cuda, ScriptedDriver driver) {
+    CudaStream stream = cuda.currentStream();
+    driver.note("memAlloc", "memAllocManaged", "memAllocAsync", "memHostAlloc");
+    driver.note("memFree", "memFreeAsync", "memFreeHost");
+    for (Kind kind : Kind.values()) {
+      kind.allocate(cuda, 0).close();
+    }
+    PinnedBuffer direct = cuda.directPinned().allocate(0);
+    assertThat(direct.address()).isZero();
+    assertThat(direct.segment().byteSize()).isZero();
+    direct.fill((byte) 1, stream);
+    direct.close();
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  @CudaTest
   void copyOfSomethingIntoNothing_isOutOfBounds(Cuda cuda) {
     try (Buffer empty = cuda.allocate(0);
         Buffer one = cuda.allocate(1)) {

@@ -141,6 +141,8 @@ class HooksTest {
       assertThat(block.requestedBytes()).isEqualTo(700);
       assertThat(block.blockBytes()).isEqualTo(1024);
       assertThat(block.blockId()).isNotZero();
+      pool.allocate(0).close();
+      assertThat(out.getLast().blockId()).as("without memory").isZero();
     }
   }
 

@@ -8,6 +8,8 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ForeignLoan;
+import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedAllocator;
@@ -24,6 +26,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Cuda.close with everything open: all comes back, and nothing can be used any more. */
@@ -113,6 +116,25 @@ class CloseEverythingTest {
       assertThatThrownBy(() -> view.get(ValueLayout.JAVA_BYTE, 0))
           .isInstanceOf(IllegalStateException.class);
     }
+  }
+
+  /** Code outside of Java is at them: they stay as long as that, and no longer. */
+  @CudaTest(tidy = false)
+  void viewsOfLentMemory_dieWithTheLastLoan(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    PinnedBuffer pooled = cuda.allocatePinned(64);
+    PinnedBuffer direct = cuda.directPinned().allocate(64);
+    ManagedBuffer managed = cuda.allocateManaged(64);
+    List<ForeignLoan> loans =
+        Stream.<Buffer>of(pooled, direct, managed).map(ForeignLoan::of).toList();
+    List<MemorySegment> views = List.of(pooled.segment(), direct.segment(), managed.segment());
+    cuda.close();
+    assertThat(views).allMatch(view -> view.scope().isAlive());
+    loans.forEach(ForeignLoan::giveBack);
+    while (!loans.stream().allMatch(ForeignLoan::isOver)) {
+      Thread.onSpinWait();
+    }
+    assertThat(views).noneMatch(view -> view.scope().isAlive());
   }
 
   @CudaTest(tidy = false)
