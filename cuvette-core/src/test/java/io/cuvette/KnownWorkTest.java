@@ -288,6 +288,38 @@ class KnownWorkTest extends OrderingFixture {
     }
   }
 
+  /** It is done where the graph records it, of which the stream knows nothing. */
+  @Test
+  void eventThatAGraphHas_saysNothingOfTheStreamItWasRecordedIn() {
+    try (Buffer buffer = cuda.allocate(BYTES, other);
+        GraphDefinition graph = new GraphDefinition(cuda.device(0))) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      try (CudaEvent event = other.record()) {
+        GraphNode _ = graph.root().record(event);
+        busy.finish(other);
+        assertThat(event.isDone()).isTrue();
+        assertThat(old.isDone(number, number)).isFalse();
+      }
+    }
+  }
+
+  /** What is done is the later record, in a stream that has no work. */
+  @Test
+  void eventThatIsRecordedAgainAsItIsAsked_saysNothingOfTheRecordBefore() {
+    try (Buffer buffer = cuda.allocate(BYTES, other)) {
+      busy.begin(other);
+      buffer.fill((byte) 1, other);
+      long number = old.now();
+      try (CudaEvent event = other.record()) {
+        busy.atNextQuery(() -> event.record(home));
+        assertThat(event.isDone()).isTrue();
+        assertThat(old.isDone(number, number)).isFalse();
+      }
+    }
+  }
+
   /** What each of some streams knows of each other, as two numbers. */
   private static final class Model {
     private static final int STREAMS = 5;

@@ -291,7 +291,6 @@ public final class OpenEvent implements AutoCloseable, Retainable {
   /** Nodes of a graph have it: the driver crashes when the graph runs without the event. */
   @Override
   public void retain() {
-    last.share();
     ending.lend();
   }
 
@@ -416,7 +415,7 @@ public final class OpenEvent implements AutoCloseable, Retainable {
 
   /** The capture that a stream takes part in, which the caller holds; 0 for none. */
   private static long captureOf(DriverStream stream) {
-    if (!stream.isExposed() || stream.isLegacy() || !stream.capturing.goesOn()) {
+    if (!stream.isExposed() || !stream.capturing.goesOn()) {
       return 0;
     }
     CaptureInfo info = stream.capturing.info();

@@ -14,6 +14,7 @@ import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
@@ -23,6 +24,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.assertj.core.api.SoftAssertions;
 
@@ -244,6 +246,89 @@ class CapturingStreamTest {
             }
           });
       assertThat(driver.notes()).isEmpty();
+    }
+  }
+
+  /** The library keeps no stream of a thread, so that it cannot name it. */
+  @CudaTest(simulatedOnly = true)
+  void eventThatAThreadsStreamCaptures_isNotAskedByAnyThread(Cuda cuda) {
+    try (CudaEvent event = cuda.device(0).createEvent()) {
+      CudaStream stream = cuda.device(0).perThreadStream();
+      Capture.of(
+          stream,
+          () -> {
+            event.record(stream);
+            checkNotAsked(event);
+            CompletableFuture.runAsync(() -> checkNotAsked(event)).join();
+          });
+    }
+  }
+
+  private static void checkNotAsked(CudaEvent event) {
+    Map<String, Runnable> calls =
+        Map.of("isDone", event::isDone, "synchronize", event::synchronize);
+    calls.forEach((name, call) ->
+        assertThatThrownBy(call::run)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage(
+                "%s: %s was recorded in a thread's stream, which is capturing a graph",
+                name, event));
+  }
+
+  /** Which the driver says of the event alone: its record was in order. */
+  @CudaTest(simulatedOnly = true)
+  void eventWhoseCaptureBecomesInvalidAtOnce_isNotAsked(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    CudaDriver calls = cuda.driver();
+    long handle = stream.handle();
+    driver.answer(
+        "eventRecord",
+        call -> {
+          Object answer = call.proceed();
+          assertThatThrownBy(() -> calls.streams().streamSynchronize(0, handle))
+              .isInstanceOf(CudaException.class);
+          return answer;
+        });
+    try (CudaEvent event = cuda.device(0).createEvent()) {
+      calls.captures().streamBeginCapture(0, handle, RELAXED);
+      event.record(stream);
+      driver.unscript("eventRecord");
+      assertThatThrownBy(event::isDone)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("isDone: %s was recorded in %s, which is capturing a graph", event, stream);
+      assertThatThrownBy(() -> calls.captures().streamEndCapture(0, handle))
+          .isInstanceOf(CudaException.class);
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void recordInAStreamThatNobodyCanCapture_asksNothingAboutCaptures(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (CudaEvent event = cuda.device(0).createEvent()) {
+      for (CudaStream each : new CudaStream[] {stream, cuda.device(0).nullStream()}) {
+        long before = driver.count("streamIsCapturing") + driver.count("streamGetCaptureInfo");
+        event.record(each);
+        event.synchronize();
+        assertThat(driver.count("streamIsCapturing") + driver.count("streamGetCaptureInfo"))
+            .as("%s", each)
+            .isEqualTo(before);
+      }
+    }
+  }
+
+  /** What fails for another reason is not explained by a capture. */
+  @CudaTest(simulatedOnly = true)
+  void failureOfAnEventThatNoCaptureHas_isToldAsItIs(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (CudaEvent event = stream.record()) {
+      Map<String, Runnable> calls =
+          Map.of("eventQuery", event::isDone, "eventSynchronize", event::synchronize);
+      calls.forEach((name, call) -> {
+        driver.fail(name, CudaStatus.NOT_PERMITTED, 1);
+        assertThatThrownBy(call::run)
+            .isInstanceOf(CudaException.class)
+            .satisfies(e -> assertThat(e.getMessage()).doesNotContain("capture"));
+      });
     }
   }
 

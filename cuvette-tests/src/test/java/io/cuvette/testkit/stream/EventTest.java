@@ -263,4 +263,19 @@ class EventTest {
     device.createEvent(EventOptions.DEFAULTS).close();
     assertThat(driver.count("eventDestroy")).isOne();
   }
+
+  /** Also if it was asked for before, or if others could never import the event. */
+  @CudaTest(simulatedOnly = true)
+  void closedEvent_hasNoDescriptor(Cuda cuda) {
+    CudaEvent known = cuda.device(0).createEvent(EventOptions.ORDER_ONLY.withInterprocess(true));
+    assertThat(known.descriptor()).isNotNull();
+    CudaEvent unknown = cuda.device(0).createEvent(EventOptions.ORDER_ONLY.withInterprocess(true));
+    CudaEvent own = cuda.device(0).createEvent(EventOptions.ORDER_ONLY);
+    for (CudaEvent event : new CudaEvent[] {known, unknown, own}) {
+      event.close();
+      assertThatThrownBy(event::descriptor)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("%s is closed", event);
+    }
+  }
 }
