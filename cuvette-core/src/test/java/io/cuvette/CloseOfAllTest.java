@@ -8,7 +8,10 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.engine.Engine;
+import io.cuvette.internal.lifetime.ForeignUsers;
 import io.cuvette.internal.session.Device;
+import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -42,6 +46,7 @@ class CloseOfAllTest {
   private final Set<Object> live = ConcurrentHashMap.newKeySet();
 
   private volatile Runnable atQuestion = () -> {};
+  private volatile Runnable atWait = () -> {};
   private final Cuda cuda =
       Cuda.open(CudaOptions.simulated().withDevice("sim:devices=2").withDecorator(this::over));
   private final CudaDevice device = cuda.device(0);
@@ -59,6 +64,9 @@ class CloseOfAllTest {
       }
       if (name.equals("memPoolGetAttribute")) {
         atQuestion.run();
+      }
+      if (arguments.length > 0 && WAITS.contains(name + " " + arguments[0])) {
+        atWait.run();
       }
       Object result = DriverProxy.forward(driver, method, arguments);
       if (name.equals("eventCreate") || name.equals("memAlloc")) {
@@ -228,5 +236,72 @@ class CloseOfAllTest {
     assertThat(freed).isPositive().isLessThan(destroyed);
     assertThat(calls.subList(freed, destroyed)).containsAnyElementsOf(WAITS);
     assertThat(calls).endsWith("close");
+  }
+
+  /** Whether something waits for a use that code outside of Java gave back a moment ago. */
+  private static boolean waitsForReturns(Cuda cuda, Runnable step) {
+    ForeignUsers users = cuda.engine().session().foreignUsers();
+    AtomicBoolean isOver = new AtomicBoolean();
+    users.enter();
+    users.beginReturn();
+    Thread returning =
+        Thread.ofPlatform()
+            .start(() -> {
+              boolean _ = Await.until(() -> false, 20_000_000);
+              isOver.set(true);
+              users.leaveReturned();
+            });
+    step.run();
+    boolean waited = isOver.get();
+    Await.until(() -> !returning.isAlive());
+    return waited;
+  }
+
+  /** For a second, which a thread can miss that gets no processor: in one of some rounds. */
+  @Test
+  void memoryThatIsBeingGivenBack_isWaitedFor() {
+    boolean[] waited = new boolean[4];
+    for (int round = 0; round < 5; round++) {
+      Engine engine = cuda.engine();
+      Cuda own = Cuda.open(CudaOptions.simulated());
+      waited[0] |= waitsForReturns(cuda, engine::awaitReturns);
+      waited[1] |= waitsForReturns(cuda, () -> engine.awaitFrees(CudaDevice.coreOf(device)));
+      waited[2] |= waitsForReturns(cuda, () -> engine.awaitFrees(null));
+      waited[3] |= waitsForReturns(own, own::close);
+    }
+    assertThat(waited).containsOnly(true);
+  }
+
+  /** A thread may read there what the work writes. */
+  @Test
+  void workIsWaitedFor_beforeSegmentsAreClosed_andNothingIsRefusedUntilThen() {
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    PinnedBuffer pinned = cuda.allocatePinned(BYTES);
+    MemorySegment segment = pinned.segment();
+    pool(device).allocate(BYTES, stream).fill((byte) 1, stream);
+    List<Boolean> open = new CopyOnWriteArrayList<>();
+    atWait = () -> open.add(segment.scope().isAlive() && !cuda.isClosed());
+    cuda.close();
+    assertThat(segment.scope().isAlive()).isFalse();
+    assertThat(open).startsWith(true).endsWith(false);
+  }
+
+  /** A stream that captures cannot be waited for, nor be destroyed without losing its graph. */
+  @Test
+  void captureThatIsOpen_endsBeforeItsStream() {
+    CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+    CudaStream joined = device.createStream(StreamOptions.NON_BLOCKING);
+    Buffer buffer = MemoryResource.direct().allocate(BYTES, stream);
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+    buffer.fill((byte) 1, stream);
+    joined.waitFor(stream);
+    calls.clear();
+    cuda.close();
+    List<String> ends = calls.stream().map(call -> call.split(" ", 2)[0]).toList();
+    assertThat(ends)
+        .containsOnlyOnce("streamEndCapture", "graphDestroy")
+        .containsSubsequence("streamEndCapture", "graphDestroy", "streamDestroy", "streamDestroy");
+    assertThat(calls).endsWith("close");
+    assertThat(live).isEmpty();
   }
 }

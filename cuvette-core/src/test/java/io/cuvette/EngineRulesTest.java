@@ -32,6 +32,11 @@ class EngineRulesTest {
 
   private final List<String> calls = new CopyOnWriteArrayList<>();
 
+  private final AtomicInteger trims = new AtomicInteger();
+
+  /** What the collector is not to find. */
+  private final List<Object> kept = new ArrayList<>();
+
   /** The calls that fail, if any, for want of memory. */
   private volatile boolean isShort;
 
@@ -40,6 +45,9 @@ class EngineRulesTest {
       String name = method.getName();
       if (isShort && name.equals("memAlloc")) {
         throw new CudaException(CudaStatus.OUT_OF_MEMORY, name, "the test's");
+      }
+      if (name.equals("memPoolTrimTo")) {
+        trims.incrementAndGet();
       }
       if (FREES.contains(name) || name.equals("ctxSynchronize")) {
         calls.add(name + " " + arguments[0]);
@@ -58,7 +66,9 @@ class EngineRulesTest {
     for (int id = 0; id < 2; id++) {
       DeviceMemoryResource pool =
           new DeviceMemoryResource(cuda.device(id), DeviceMemoryResourceOptions.DEFAULTS);
-      pool.allocate(4096, cuda.device(id).createStream()).close();
+      CudaStream stream = cuda.device(id).createStream();
+      pool.allocate(4096, stream).close();
+      kept.addAll(List.of(pool, stream));
     }
     calls.clear();
   }
@@ -69,7 +79,9 @@ class EngineRulesTest {
       try (Cuda cuda = Cuda.open(TWO.withDecorator(this::noting))) {
         @Nullable Device device = id < 0 ? null : cuda.device(id).core();
         fill(cuda);
+        trims.set(0);
         long released = cuda.engine().releaseCached(device);
+        assertThat(trims.get() > 0).as("pools of the driver").isEqualTo(device != null);
         List<String> expected =
             device == null
                 ? List.of("memFreeHost 0")
@@ -81,6 +93,7 @@ class EngineRulesTest {
         assertThat(calls).isEmpty();
       }
     }
+    Reference.reachabilityFence(kept);
   }
 
   /** Its work takes as long as it likes, and gives the host nothing. */

@@ -49,10 +49,9 @@ public final class OpenGraphExec extends GraphObject {
    */
   private static final class Kept {
     private Retained retained = new Retained();
-    private @Nullable DriverStream lastIn;
 
-    /** Whether a launch may use what is retained now. */
-    private boolean launched;
+    /** Where the last launch was that may use what is retained now; null before the first. */
+    private @Nullable DriverStream lastIn;
 
     /** Whether an update left something to be released behind launches. */
     private volatile boolean leaves;
@@ -64,7 +63,6 @@ public final class OpenGraphExec extends GraphObject {
     void launch(GraphCalls driver, long handle, DriverStream stream) {
       retained.checkHosts();
       DriverStream last = lastIn;
-      launched = true;
       lastIn = stream; // first: the driver may have launched what it reports an error for
       try {
         driver.graphLaunch(stream.device.id(), handle, stream.handle);
@@ -74,9 +72,7 @@ public final class OpenGraphExec extends GraphObject {
         }
         throw e;
       }
-      if (!before.isEmpty()) {
-        before.clear(); // the new one is behind them
-      }
+      before.clear(); // the new one is behind them
     }
 
     /** The executable does something else from now on. */
@@ -84,18 +80,18 @@ public final class OpenGraphExec extends GraphObject {
       Retained replaced = retained;
       retained = next;
       releaseAfterLaunches(replaced);
-      launched = false; // those before use what was replaced
+      lastIn = null; // those before use what was replaced
+      before.clear();
     }
 
     private void releaseAfterLaunches(Retained retained) {
-      if (!launched) {
+      DriverStream last = lastIn;
+      if (last == null) {
         retained.release();
         return;
       }
       Set<DriverStream> streams = new HashSet<>(before);
-      if (lastIn != null) {
-        streams.add(lastIn);
-      }
+      streams.add(last);
       leaves = true;
       AtomicInteger left = new AtomicInteger(streams.size());
       List<WorkMarker> markers = new ArrayList<>();

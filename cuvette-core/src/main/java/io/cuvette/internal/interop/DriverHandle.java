@@ -19,7 +19,6 @@ public final class DriverHandle {
   final Device device;
   private final Once destroyed = new Once();
   private long handle;
-  private @Nullable DriverStream stream;
   private @Nullable OpenStream bound;
   private @Nullable Workspace workspace;
 
@@ -80,7 +79,8 @@ public final class DriverHandle {
   }
 
   boolean isBoundTo(OpenStream to) {
-    return to.state == stream;
+    OpenStream known = bound;
+    return known != null && known.state == to.state;
   }
 
   /** Whether the library knows the stream from before. */
@@ -98,7 +98,6 @@ public final class DriverHandle {
   void bind(OpenStream to, long bytes, Workspace.Source source) {
     boolean own = bytes > 0 && library.takesWorkspace();
     Workspace given = own ? source.allocate(bytes, to) : null;
-    stream = null;
     bound = null;
     try {
       CudaDriver driver = to.hold();
@@ -113,7 +112,6 @@ public final class DriverHandle {
       }
       throw e;
     }
-    stream = to.state;
     bound = to;
     Workspace before = workspace;
     workspace = given;
@@ -142,7 +140,6 @@ public final class DriverHandle {
 
   /** Gives the memory back that the library works in; nothing may be called with it any more. */
   void unbind() {
-    stream = null;
     bound = null;
     if (isOut) {
       told = null;
