@@ -336,6 +336,16 @@ class LibraryHandlesTest {
     assertThat(cuda.defaultMemoryPool().usedBytes()).isEqualTo(WORKSPACE);
   }
 
+  @Test
+  void handleWithoutAWorkspace_thatCannotBeBound_saysWhatTheLibrarySaid() {
+    script.fail("mathHandleSetStream", CudaStatus.UNKNOWN);
+    assertThatThrownBy(device::cusolverDnHandle)
+        .isInstanceOf(CudaException.class)
+        .hasNoSuppressedExceptions();
+    script.unscript("mathHandleSetStream");
+    assertThat(device.cusolverDnHandle()).isNotZero();
+  }
+
   /** The library knows the new stream then, and would go on working there. */
   @Test
   void handleThatWasBoundByHalf_isToldItsFormerStreamAgain() {

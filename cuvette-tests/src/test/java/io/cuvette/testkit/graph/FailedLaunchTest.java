@@ -218,4 +218,21 @@ class FailedLaunchTest {
     cuda.device(0).synchronize();
     Graph.awaitGone(pool, stream);
   }
+
+  /** It has waited for all work by then. */
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void executableThatWasLaunched_isFollowedByNoMark_asTheCudaEnds(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    PinnedBuffer used = cuda.allocatePinned(BYTES);
+    CudaGraphExec executable;
+    try (CudaGraph graph = stream.capture(() -> used.fill((byte) 1, stream))) {
+      executable = graph.instantiate();
+    }
+    executable.launch(stream);
+    cuda.device(0).synchronize();
+    driver.note("graphExecDestroy", "eventCreate", "eventRecord", "streamDestroy");
+    cuda.close();
+    assertThat(executable.isClosed()).isTrue();
+    assertThat(driver.notes()).containsExactly("graphExecDestroy", "streamDestroy");
+  }
 }

@@ -21,6 +21,7 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -411,5 +412,30 @@ class GraphMemoryTest {
     try (GraphMemory memory = cuda.device(0).createGraphMemory(ITEM)) {
       assertThat(cuda.openObjects()).extracting(OpenObject::what).contains(memory.toString());
     }
+  }
+
+  /** Whoever closes it keeps nothing from the others. */
+  @CudaTest
+  void memoryThatWasClosedInAnotherThread_isForItsExecutablesStill(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) throws Exception {
+    GraphMemory memory = cuda.device(0).createGraphMemory();
+    try (Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph graph =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 8, pool, result)) {
+      CudaGraphExec executable = graph.instantiate();
+      Thread closing = Thread.ofPlatform().start(memory::close);
+      closing.join();
+      Thread using =
+          Thread.ofPlatform()
+              .daemon()
+              .start(() -> {
+                executable.launch(stream);
+                executable.close();
+              });
+      assertThat(using.join(Duration.ofSeconds(60))).isTrue();
+      stream.synchronize();
+      assertThat(Bytes.areAll(result, 8)).isTrue();
+    }
+    Graph.awaitGone(pool, stream);
   }
 }

@@ -10,6 +10,7 @@ import io.cuvette.ComputeCapability;
 import io.cuvette.Cuda;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.KernelArguments;
 import io.cuvette.KernelCode;
@@ -29,6 +30,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Code that cannot run here gets one error, which says what it is and what is here. */
@@ -95,6 +97,33 @@ class BadCodeTest {
         .hasMessageContaining("the driver, which has CUDA 12.8 (expected");
   }
 
+  /** What failed first is what is reported. */
+  @CudaTest
+  void versionOfTheDriver_thatCannotBeAskedFor_isLeftOpen(Cuda cuda, ScriptedDriver script) {
+    script.fail("driverGetVersion", CudaStatus.UNKNOWN);
+    script.fail("libraryLoadData", CudaStatus.UNSUPPORTED_PTX_VERSION, 1);
+    assertThatThrownBy(() -> TestKernels.launches(cuda))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("the driver, which has CUDA ? (expected");
+  }
+
+  @Test
+  void devicesThatCodeIsNotFor_areThoseThatItWasUsedFor() {
+    ScriptedDriver script = new ScriptedDriver();
+    CudaOptions options = CudaOptions.simulated().withDevice("sim:devices=2");
+    try (Cuda two = Cuda.open(options.withDecorator(script::over))) {
+      String each = "device %d of compute capability " + two.device(0).computeCapability();
+      script.fail("libraryLoadData", CudaStatus.NO_BINARY_FOR_GPU, 1);
+      assertThatThrownBy(() -> TestKernels.launches(two))
+          .hasMessageContaining(
+              "and there is %s, %s (expected".formatted(each.formatted(0), each.formatted(1)));
+      CudaKernel kernel = TestKernels.launches(two).kernel("doNothing");
+      script.fail("launchKernel", CudaStatus.NO_BINARY_FOR_GPU, 1);
+      assertThatThrownBy(() -> two.device(1).nullStream().launch(kernel, SMALL))
+          .hasMessageContaining("and there is %s (expected".formatted(each.formatted(1)));
+    }
+  }
+
   /** What it is cannot be told here, and the driver may know more. */
   @CudaTest
   void codeThatIsNotKnown_andThatTheDriverTakes_isRefused_ifItHasNoKernels(
@@ -106,13 +135,21 @@ class BadCodeTest {
     script.unscript("libraryGetKernelCount");
     script.fail("libraryGetKernelCount", CudaStatus.INVALID_IMAGE, 1);
     checkUnloaded(cuda, script, unknown, code);
+    script.answer("libraryGetKernelCount", _ -> 1);
+    checkLoaded(cuda, script, unknown, code);
+    script.unscript("libraryGetKernelCount");
     script.fail("libraryGetKernelCount", CudaStatus.CALL_REQUIRES_NEWER_DRIVER, 1);
+    checkLoaded(cuda, script, unknown, code);
+  }
+
+  private static void checkLoaded(Cuda cuda, ScriptedDriver script, byte[] unknown, byte[] code) {
     long library = cuda.driver().kernels().libraryLoadData(code);
     script.answer("libraryLoadData", _ -> library);
     try (CudaModule module = CudaModule.load(cuda, unknown)) {
       assertThat(module).hasToString("module 0x%x of 7 bytes of code".formatted(library));
       assertThat(module.kernel("doNothing").name()).isEqualTo("doNothing");
     }
+    script.unscript("libraryLoadData");
   }
 
   private static void checkUnloaded(Cuda cuda, ScriptedDriver script, byte[] unknown, byte[] code) {

@@ -20,7 +20,9 @@ import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -267,6 +269,29 @@ class ModuleEndTest {
     assertThatThrownBy(() -> CudaModule.shared(cuda, "of the test", code))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("closed");
+  }
+
+  /** Another thread, or the one itself that is asked for the code: the first one is for all. */
+  @CudaTest(tidy = false)
+  void sharedModuleThatSomebodyElseLoadedMeanwhile_isTaken_andTheOwnOneUnloaded(
+      Cuda cuda, ScriptedDriver script) {
+    byte[] code = TestKernels.code("launches.ptx");
+    List<CudaModule> first = new ArrayList<>();
+    CudaModule second =
+        CudaModule.shared(
+            cuda,
+            "of both",
+            () -> {
+              first.add(CudaModule.shared(cuda, "of both", () -> code));
+              return code;
+            });
+    assertThat(second).hasToString(first.getFirst().toString());
+    assertThat(script.count("libraryLoadData")).isEqualTo(2);
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+    assertThat(second.kernel("scale").name()).isEqualTo("scale");
+    assertThat(CudaModule.shared(cuda, "of both", () -> code)).hasToString(second.toString());
+    cuda.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(2);
   }
 
   /** Whoever closed it has long gone on. */

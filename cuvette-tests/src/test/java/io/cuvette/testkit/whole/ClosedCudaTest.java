@@ -153,7 +153,13 @@ class ClosedCudaTest {
     calls.put("change in an executable", () -> node.updateIn(built).fill(buffer, (byte) 2));
     calls.put("setEnabledIn", () -> node.setEnabledIn(built, false));
     calls.put("remove", node::remove);
+    Map<String, ThrowingCallable> ofEvents = new LinkedHashMap<>();
+    ofEvents.put("record node", () -> definition.root().record(event));
+    ofEvents.put("wait node", () -> definition.root().waitFor(event));
+    calls.putAll(ofEvents);
     refused();
+    ofEvents.forEach(
+        (name, call) -> assertThatThrownBy(call).as(name).hasMessage("Cuda is closed"));
   }
 
   /** What is asked is not looked at, be it wrong or none of the driver's business. */
