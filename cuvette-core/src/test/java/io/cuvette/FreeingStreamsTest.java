@@ -109,4 +109,28 @@ class FreeingStreamsTest extends OrderingFixture {
       }
     }
   }
+
+  /** Others may be busy for long. */
+  @Test
+  void waitForADevice_isForItsStreamsAlone() {
+    List<BusyDriver> made = new ArrayList<>();
+    try (Cuda two =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDevice("sim:pace=eager,devices=2")
+                .withDecorator(driver -> {
+                  made.add(new BusyDriver(driver));
+                  return made.getFirst();
+                }))) {
+      CudaStream there = two.device(1).createStream(StreamOptions.NON_BLOCKING);
+      made.getFirst().begin(there);
+      frees.add(two.device(0).createStream(StreamOptions.NON_BLOCKING).state);
+      frees.add(there.state);
+      frees.await(two.device(0).core());
+      assertThat(made.getFirst().waits()).isZero();
+      frees.await(two.device(1).core());
+      assertThat(made.getFirst().waits()).isOne();
+      made.getFirst().finish(there);
+    }
+  }
 }

@@ -67,7 +67,7 @@ final class FreeRuns {
 
   /** The smallest of a tag; NONE if there is none. */
   int first(int tag) {
-    return units[tag] == 0 ? BlockTable.NONE : index(tag).atLeast(1, SizeIndex.ALL);
+    return index(tag).atLeast(1, SizeIndex.ALL);
   }
 
   /** The one after another of the same tag, in the order of their sizes; NONE if there is none. */

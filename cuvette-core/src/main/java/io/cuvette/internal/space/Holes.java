@@ -46,7 +46,7 @@ final class Holes {
   void make(int run) {
     int merged = run;
     int prev = blocks.prev(run);
-    if (prev != BlockTable.NONE && blocks.chunk(prev) == Space.HOLE) {
+    if (blocks.chunk(prev) == Space.HOLE) { // NONE is no hole
       blocks.absorbNext(prev);
       merged = prev;
     } else {

@@ -447,7 +447,6 @@ public final class Space {
 
   /** It is unmapped. Changes nothing if the Java heap is full. */
   void unmapped(Victim victim) {
-    holes.reserve(1);
     holes.make(victim.run);
     assert isValid();
   }

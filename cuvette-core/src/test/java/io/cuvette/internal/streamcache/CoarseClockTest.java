@@ -30,6 +30,14 @@ class CoarseClockTest {
   }
 
   @Test
+  void beforeAnyQuestion_tellsWhenItBegan() {
+    time = 77;
+    assertThat(new CoarseClock(() -> time).last()).isEqualTo(77);
+    assertThat(clock.last()).isZero();
+    assertThat(askAfter(CoarseClock.SELDOM_NANOS)).isEqualTo(time).isEqualTo(clock.last());
+  }
+
+  @Test
   void questionsFarApart_areEachAnsweredExactly() {
     for (int i = 0; i < 100; i++) {
       assertThat(askAfter(CoarseClock.OFTEN_NANOS)).isEqualTo(time);
