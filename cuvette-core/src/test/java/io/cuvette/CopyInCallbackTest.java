@@ -81,6 +81,34 @@ class CopyInCallbackTest {
     assertThat(copies()).isZero();
   }
 
+  /** Also where it has nothing to do as yet: the copy itself is behind the callback. */
+  @Test
+  void copyOfNativeMemoryInAStreamThatTakesTurnsWithTheCallbacks_isRefused_thoughItIsIdle() {
+    CudaStream turning = cuda.device(0).createStream();
+    CudaStream[] nulls = {cuda.device(0).nullStream(), cuda.device(0).legacyStream()};
+    cuda.device(0).synchronize();
+    for (CudaStream its : nulls) {
+      for (CudaStream[] pair : new CudaStream[][] {{turning, its}, {its, turning}}) {
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        pair[0]
+            .addCallback(() -> {
+              failures.add(catchThrowable(() -> buffer.copyFrom(nativeMemory, pair[1])));
+              failures.add(catchThrowable(() -> buffer.copyTo(nativeMemory, pair[1])));
+            })
+            .orTimeout(60, TimeUnit.SECONDS)
+            .join();
+        assertThat(failures)
+            .hasSize(2)
+            .allSatisfy(failure ->
+                assertThat(failure)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageStartingWith("a copy of native memory on " + pair[1])
+                    .hasMessageContaining("would wait for the callback itself"));
+      }
+    }
+    assertThat(copies()).isZero();
+  }
+
   /** The driver would wait for it too, and with no bound. */
   @Test
   void copyOfNativeMemoryInAnotherStream_waitsForTheWorkBeforeIt_asTheLibraryDoes() {

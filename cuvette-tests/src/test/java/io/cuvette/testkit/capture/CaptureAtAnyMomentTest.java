@@ -8,12 +8,14 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.CaptureBetween;
 import io.cuvette.testkit.support.Graph;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -122,6 +124,29 @@ class CaptureAtAnyMomentTest {
               on -> on.device().synchronize())) {
         atAnyMoment(stream, operation, () -> buffer.fill((byte) 1, stream));
       }
+    }
+  }
+
+  /** A capture in the way is no reason to return before. */
+  @CudaTest(seeds = 4)
+  @Timeout(60)
+  void workThatWasWaitedFor_isDone(Subject subject) {
+    Cuda cuda = open(subject);
+    try (CudaStream stream = stream(cuda);
+        PinnedBuffer buffer = cuda.directPinned().allocate(BYTES)) {
+      byte[] value = {1};
+      buffer.fill(value[0], stream);
+      atAnyMoment(
+          stream,
+          on -> {
+            on.synchronize();
+            assertThat(buffer.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo(value[0]);
+          },
+          () -> {
+            stream.synchronize();
+            value[0]++;
+            buffer.fill(value[0], stream);
+          });
     }
   }
 

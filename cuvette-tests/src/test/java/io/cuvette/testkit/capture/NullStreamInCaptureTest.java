@@ -2,6 +2,7 @@ package io.cuvette.testkit.capture;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
@@ -15,6 +16,7 @@ import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
@@ -26,6 +28,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.assertj.core.api.SoftAssertions;
 
 /**
@@ -128,6 +131,29 @@ class NullStreamInCaptureTest {
         .as(name)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("is capturing a graph");
+  }
+
+  /** Nor is memory taken that needs no call of the driver: its work would come in between. */
+  @CudaTest(simulatedOnly = true)
+  void memoryInItsOrder_isRefused_alsoWhatLiesIdle(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream capturing) {
+    SoftAssertions all = new SoftAssertions();
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+        PinnedMemoryResource pinned = new PinnedMemoryResource(cuda)) {
+      Map<String, Function<CudaStream, Buffer>> kinds = new LinkedHashMap<>();
+      kinds.put("resource", s -> resource.allocate(BYTES, s));
+      kinds.put("pool", s -> pool.allocate(BYTES, s));
+      kinds.put("pinned", s -> pinned.allocate(BYTES, s));
+      for (CudaStream stream :
+          new CudaStream[] {cuda.device(0).nullStream(), cuda.device(0).legacyStream()}) {
+        kinds.forEach((name, kind) -> {
+          kind.apply(stream).close();
+          check(all, name, capturing, stream, s -> kind.apply(s).close());
+          kind.apply(stream).close();
+        });
+      }
+    }
+    all.assertAll();
   }
 
   /** Its order is that of all streams, which the device keeps. */

@@ -2,8 +2,10 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
@@ -15,6 +17,8 @@ import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.GrowableOptions;
 import io.cuvette.LaunchConfig;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.TestKernels;
@@ -74,6 +78,35 @@ class TwoCudasTest {
         assertThatIllegalArgumentException().isThrownBy(call).withMessageContaining("another Cuda");
       }
     }
+  }
+
+  /** Whosever the stream is. */
+  @CudaTest(simulatedOnly = true)
+  void closedCuda_isWhatIsRefused(CudaStream far) {
+    Buffer buffer = another.allocate(64);
+    Buffer target = another.allocate(64);
+    ManagedBuffer managed = another.allocateManaged(64);
+    MemoryPool pool = new MemoryPool(another);
+    AsyncMemoryPool async = new AsyncMemoryPool(another);
+    CudaKernel kernel = TestKernels.launches(another).kernel("doNothing");
+    LaunchConfig config = LaunchConfig.of(1, 32);
+    another.close();
+    List<ThrowingCallable> calls =
+        List.of(
+            () -> another.allocate(64, far),
+            () -> pool.allocate(64, far),
+            () -> async.allocate(64, far),
+            () -> async.freeAllBlocks(far),
+            () -> buffer.recordUse(far),
+            () -> buffer.fill((byte) 1, far),
+            () -> buffer.copyFrom(target, far),
+            () -> managed.prefetch(MemoryLocation.host(), far));
+    for (ThrowingCallable call : calls) {
+      assertThatIllegalStateException().isThrownBy(call).withMessageContaining("closed");
+    }
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> far.launch(kernel, config))
+        .withMessageContaining("another Cuda");
   }
 
   @CudaTest(simulatedOnly = true)
