@@ -19,6 +19,7 @@ import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.space.Space;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.DeviceCache;
 import io.cuvette.sim.Attended;
@@ -345,6 +346,23 @@ class ElasticNumbersTest {
       }
       cuda.device(0).synchronize();
       pool.allocate((2 + i) * MIB, home).close(); // a miss, which asks the others
+    }
+  }
+
+  /** Only where nobody else can queue work is a stream idle until the library queues some. */
+  @Test
+  void whatAStreamFreesThatWasFoundIdle_isDone_ifItIsTheLibrarysAlone() {
+    CudaStream exposed = stream();
+    assertThat(exposed.handle()).isNotZero();
+    for (CudaStream each : List.of(home, exposed, cuda.device(0).nullStream())) {
+      ElasticCache cache = cache(each);
+      try (Buffer buffer = pool.allocate(MIB, each)) {
+        buffer.fill((byte) 1, each);
+      }
+      assertThat(cache.tagOfFree()).isEqualTo(cache.tag).isNotEqualTo(Space.DONE);
+      each.synchronize();
+      assertThat(cache.isIdle()).isTrue();
+      assertThat(cache.tagOfFree()).isEqualTo(each == home ? Space.DONE : cache.tag);
     }
   }
 }
