@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -269,6 +270,7 @@ class DriverPoolTest {
   /** Nobody has it: who comes by destroys it. */
   @Test
   void poolThatCouldNotBeMade_norDestroyedForWantOfJavaHeap_isDestroyedLater() {
+    DriverPool other = made();
     refusesToSet = true;
     withoutHeap.set(2);
     assertThatThrownBy(this::made).isInstanceOf(CudaException.class);
@@ -276,6 +278,30 @@ class DriverPoolTest {
     assertThat(destroyed).hasValue(0);
     pools.poll();
     assertThat(destroyed).hasValue(1);
+    assertThat(other.isClosed()).isFalse();
+  }
+
+  /** Its memory is freed by code that may be the user's, or have threads of the user beside it. */
+  @Test
+  void cudaThatIsEnding_hasNoPoolMadeNorAsked() {
+    DriverPool other = made();
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    Buffer open = resource.allocate(1 << 20);
+    List<Throwable> refused = new ArrayList<>();
+    atFree =
+        () -> {
+          assertThat(other.isClosed()).isFalse();
+          refused.add(catchThrowable(this::made));
+          refused.add(catchThrowable(other::enter));
+          refused.add(catchThrowable(() -> other.trimTo(0)));
+        };
+    cuda.close();
+    assertThat(open.isClosed()).isTrue();
+    assertThat(destroyed).as("those there were").hasValue(2);
+    assertThat(refused)
+        .hasSize(3)
+        .allSatisfy(e ->
+            assertThat(e).isInstanceOf(IllegalStateException.class).hasMessage("Cuda is closed"));
   }
 
   @Test

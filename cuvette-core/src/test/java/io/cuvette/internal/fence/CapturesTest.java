@@ -306,4 +306,14 @@ class CapturesTest {
     assertThat(found).hasSize(2).containsOnly(found.getFirst());
     assertThat(ask()).isSameAs(found.getFirst());
   }
+
+  @Test
+  void refusalForACapture_isOneOfTheDriver_withAStatusOfCaptures() {
+    for (CudaStatus status : CudaStatus.values()) {
+      assertThat(WorkMarker.isOfCapture(new CudaException(status, "call", "the test's")))
+          .as(status.name())
+          .isEqualTo(status.code() >= 900 && status.code() <= 908);
+    }
+    assertThat(WorkMarker.isOfCapture(new IllegalStateException())).isFalse();
+  }
 }

@@ -99,6 +99,16 @@ class ArenaCheckTest {
     checkNames("offset of first block");
   }
 
+  /** Where assertions are on, as here. */
+  @Test
+  void wrongRecordBesideAChange_isFoundAtOnce() throws ReflectiveOperationException {
+    BlockTable own = (BlockTable) field(arena, "blocks").get(arena);
+    own.base(free, ADDRESS + UNIT);
+    assertThatThrownBy(() -> arena.take(free, UNIT)).isInstanceOf(AssertionError.class);
+    own.base(free, ADDRESS);
+    assertThatCode(() -> arena.give(free)).doesNotThrowAnyException();
+  }
+
   @Test
   void largestBlockThatIsNotKnown_isNamed() throws ReflectiveOperationException {
     BlockArena wrong = new BlockArena();
