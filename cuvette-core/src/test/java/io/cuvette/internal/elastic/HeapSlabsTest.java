@@ -1,6 +1,8 @@
 package io.cuvette.internal.elastic;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -93,5 +95,13 @@ class HeapSlabsTest {
     spaces.done(cache.tag, spaces.sequence());
     assertThat(spaces.carve(PAGE, OptionalLong.of(5))).isNull();
     assertThat(spaces.carve(PAGE, OptionalLong.of(4))).isNotNull();
+  }
+
+  @Test
+  void pieceThatIsGoneFromBelowAFreeRun_isFound() {
+    int run = freePages(2);
+    assertThatCode(spaces::assertValid).doesNotThrowAnyException();
+    pieces.remove(spaces.of(LARGE).address(run), 2 * PAGE);
+    assertThatThrownBy(spaces::assertValid).isInstanceOf(AssertionError.class);
   }
 }

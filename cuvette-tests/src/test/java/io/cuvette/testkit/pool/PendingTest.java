@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
@@ -15,6 +17,8 @@ import io.cuvette.PinnedPoolStats;
 import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.Gate;
+import java.util.List;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -44,6 +48,25 @@ class PendingTest {
       assertThat(stats.requestedBytes()).isZero();
       assertThat(stats.freeBlocks()).isEqualTo(1);
       assertThat(stats.freeBytes()).isEqualTo(1024);
+    }
+  }
+
+  @Test
+  void pendingBlockThatAGraphUses_isAGraphs_untilThatIsGone() {
+    ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
+    List<Buffer> blocks = List.of(pool.allocate(UNEVEN, stream), elastic.allocate(MIB, stream));
+    List<Supplier<PoolStats>> stats = List.of(pool::stats, elastic::stats);
+    for (int i = 0; i < blocks.size(); i++) {
+      Buffer block = blocks.get(i);
+      Supplier<PoolStats> now = stats.get(i);
+      try (CudaGraph graph = stream.capture(() -> block.fill((byte) 1, stream))) {
+        block.close();
+        assertThat(graph.isClosed()).isFalse();
+        assertThat(now.get().graphBytes()).isEqualTo(block.blockBytes());
+        assertThat(now.get().pendingBytes()).isEqualTo(block.blockBytes());
+        assertThat(now.get().usedBytes()).isZero();
+      }
+      assertThat(now.get().graphBytes() + now.get().pendingBytes()).isZero();
     }
   }
 
