@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.lifetime.Collector;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -76,6 +77,36 @@ class WithoutCollectionTest {
               return 0;
             })) {
       pool.allocate(40 * MIB).close();
+    }
+  }
+
+  /** It comes back to its stream, whose own work is then to be waited for. */
+  @Test
+  void memoryThatTwoStreamsHold_isWaitedFor() {
+    CudaOptions waiting =
+        CudaOptions.simulated()
+            .withDecorator(driver ->
+                DriverProxy.of(
+                    (method, arguments) -> // a wait alone tells that work is done
+                    method.getName().equals("streamQuery")
+                            ? (Object) false
+                            : DriverProxy.forward(driver, method, arguments)));
+    try (Cuda busy = Cuda.open(waiting);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(busy);
+        MemoryPool caching = new MemoryPool(busy)) {
+      elastic.setLimit(MemoryLimit.ofBytes(8 * MIB));
+      caching.setLimit(MemoryLimit.ofBytes(8 * MIB));
+      List<CudaStream> streams = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        streams.add(busy.device(0).createStream(StreamOptions.NON_BLOCKING));
+      }
+      for (MemoryResource pool : List.of(elastic, caching)) {
+        Buffer held = pool.allocate(8 * MIB, streams.get(0));
+        held.fill((byte) 1, streams.get(1));
+        held.fill((byte) 2, streams.get(0));
+        held.close();
+        pool.allocate(8 * MIB, streams.get(2)).close();
+      }
     }
   }
 }

@@ -325,10 +325,7 @@ public final class ElasticDevicePool extends DevicePool {
 
   @Override
   public void releaseClosed(BlockCache cache) {
-    Failures failures = new Failures();
-    failures.run(this::releaseAll);
-    pool.forgetIfEmpty();
-    failures.throwFirst();
+    releaseAll();
   }
 
   private void releaseAll() {
@@ -357,7 +354,6 @@ public final class ElasticDevicePool extends DevicePool {
   public void settleClosed() {
     pending.poll();
     releaseAll();
-    pool.forgetIfEmpty();
   }
 
   @Override

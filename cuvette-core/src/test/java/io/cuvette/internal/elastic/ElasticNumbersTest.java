@@ -333,6 +333,28 @@ class ElasticNumbersTest {
     });
   }
 
+  @Test
+  void poolThatIsClosed_releasesWhatOthersAreDoneWith() {
+    Buffer pending = pool.allocate(2 * MIB, home);
+    pending.fill((byte) 1, other);
+    pending.close();
+    other.synchronize();
+    long before = cuda.driver().devices().memGetInfo(0).freeBytes();
+    pool.close();
+    assertThat(cuda.driver().devices().memGetInfo(0).freeBytes()).isEqualTo(before + 2 * MIB);
+  }
+
+  /** Nobody asked the pool for anything before. */
+  @Test
+  void fragmentation_isThatOfNow() {
+    Buffer pending = pool.allocate(2 * MIB, home);
+    pending.fill((byte) 1, other);
+    pending.close();
+    assertThat(pool.fragmentation().pendingBytes()).isEqualTo(2 * MIB);
+    other.synchronize();
+    assertThat(pool.fragmentation().pendingBytes()).isZero();
+  }
+
   /** Else a pool would keep, and ask, each stream that it ever had. */
   @Test
   void streamThatIsDoneAfterItsEnd_isForgottenByThePool() {

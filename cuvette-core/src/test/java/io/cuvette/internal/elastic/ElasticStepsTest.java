@@ -172,6 +172,10 @@ class ElasticStepsTest {
     Buffer pending = pool.allocate(MIB, home);
     pending.fill((byte) 1, other);
     pending.close();
+    Buffer ordered = pool.allocate(8 * MIB, home);
+    ordered.fill((byte) 1, home);
+    ordered.close();
+    assertThat(pool.fragmentation().orderedBytes()).isGreaterThanOrEqualTo(8 * MIB);
     cuda.close();
     assertThat(all).allMatch(Buffer::isClosed);
     PoolStats end = pool.stats();
