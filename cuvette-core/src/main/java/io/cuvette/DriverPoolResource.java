@@ -327,7 +327,6 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       Function<PoolSource, R> maker) {
     PoolHandle handle = given.core();
     cuda.session().checkOpen();
-    handle.checkOpen();
     cuda.session().leaks().drain();
     DriverPools pools = cuda.engine().driverPools();
     Supplier<R> importer = () -> PoolExport.imported(pools, home, handle.duplicate(), kind, maker);

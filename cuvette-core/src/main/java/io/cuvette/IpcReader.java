@@ -140,10 +140,8 @@ final class IpcReader implements AutoCloseable {
 
   @Override
   public void close() {
-    int left = count;
-    count = 0;
-    if (left > 0) {
-      Closing.close(calls, descriptors, left);
+    if (count > 0) {
+      Closing.close(calls, descriptors, count);
     }
   }
 }

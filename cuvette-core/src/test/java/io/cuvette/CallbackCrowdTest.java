@@ -9,8 +9,10 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.callback.Callbacks;
 import io.cuvette.internal.session.DeferredFrees;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,6 +33,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(60)
 class CallbackCrowdTest {
   private static final int MANY = 40;
+
+  /** More than the watcher needs until it looks for a gap. */
+  private static final int LOOKS = 20;
 
   /** More than are queued in a stream at once, and the one that runs. */
   private static final int MOST_QUEUED = 20;
@@ -310,5 +315,21 @@ class CallbackCrowdTest {
     boolean isLeft = frees.isAnyLeft();
     fresh.close();
     return isLeft && freed.get() == 1 && !frees.isAnyLeft();
+  }
+
+  /** Where no callback returns any more that would. */
+  @Test
+  void whatIsLeftToFree_isFreedByTheWatcher_inAWhile() throws Exception {
+    await(stream.addCallback(() -> {}));
+    leaveOne(cuda);
+    DeferredFrees frees = cuda.engine().session().frees();
+    frees.endHold();
+    Callbacks callbacks = cuda.engine().callbacks();
+    Method look = Callbacks.class.getDeclaredMethod("look");
+    look.setAccessible(true);
+    for (int i = 0; i < LOOKS; i++) {
+      look.invoke(callbacks);
+    }
+    assertThat(Await.until(() -> !frees.isAnyLeft(), PATIENCE_NANOS)).isTrue();
   }
 }

@@ -103,7 +103,8 @@ class CallbackFlagsTest {
   void wordsOfMemoryThatHasEnded_areGivenToNobody() {
     CallbackFlags.Flag used = flags.take(device);
     used.release();
-    assertThat(flags.take(device)).isSameAs(used); // the next is a fresh one
+    assertThat(flags.take(device)).isSameAs(used);
+    used.release(); // so that there is one to take again, beside fresh ones
     cuda.close();
     assertThatThrownBy(() -> flags.take(device)).isInstanceOf(IllegalStateException.class);
   }

@@ -366,6 +366,7 @@ class FaultsTest {
         .last()
         .asString()
         .contains("CudaDevice.createEvent");
+    assertThat(fault.place().getFirst()).contains("io.cuvette.internal.");
     assertThat(fault.callers())
         .contains("CudaDevice.createEvent")
         .noneMatch(frame -> frame.startsWith("Faults.") || frame.startsWith("DriverProxy"))

@@ -36,9 +36,6 @@ final class OrderedRequest {
    * @throws io.cuvette.driver.CudaException if the driver refuses
    */
   Face make(OrderedMemory memory, Faces faces, long bytes, long blockBytes) {
-    if (stream.state.isLegacy()) {
-      stream.checkNotCapturing("allocate");
-    }
     Capture capture = null;
     int looks = 0;
     while (capture == null && !stream.state.ask(this::allocate)) {

@@ -7,6 +7,7 @@ import io.cuvette.AllocationHandle;
 import io.cuvette.Buffer;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** What is no pool, no buffer of the pool, or not shared at all, is refused with its reason. */
@@ -179,5 +181,44 @@ class PoolRefusalsTest extends TwoProcesses {
           .isInstanceOf(IllegalStateException.class);
       mapped.close();
     }
+  }
+
+  /** Whatever else is wrong, and nothing is noted of it. */
+  @Test
+  void whatIsClosed_isRefusedAsThat() {
+    DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(100);
+        AllocationHandle nameless =
+            AllocationHandle.of(calls.duplicate(resource.allocationHandle().descriptor()))) {
+      DeviceMemoryResource mapped = DeviceMemoryResource.fromAllocationHandle(there(), nameless);
+      mapped.close();
+      byte[] honest = ours.descriptor().toBytes();
+      BufferDescriptor other = forge(honest, bytes -> bytes.put(KIND_AT, (byte) 2));
+      assertIsClosed("closed", () -> mapped.importBuffer(other));
+      assertIsClosed("closed", () -> mapped.register(UUID.randomUUID()));
+      assertThat(mapped.uuid()).isEmpty();
+
+      AllocationHandle ended = nameless.duplicate();
+      ended.close();
+      assertIsClosed(
+          "AllocationHandle", () -> DeviceMemoryResource.fromAllocationHandle(there(), ended));
+      Cuda gone = Cuda.open(CudaOptions.simulated());
+      CudaDevice device = gone.device(0);
+      gone.close();
+      for (AllocationHandle handle : List.of(ended, nameless, resource.allocationHandle())) {
+        assertIsClosed(
+            "Cuda is closed", () -> DeviceMemoryResource.fromAllocationHandle(device, handle));
+        assertIsClosed(
+            "Cuda is closed", () -> PinnedMemoryResource.fromAllocationHandle(gone, handle));
+      }
+    }
+  }
+
+  private static void assertIsClosed(String what, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed")
+        .hasMessageContaining(what);
   }
 }

@@ -175,7 +175,9 @@ class AsyncCopyFailuresTest {
     closed.close();
     Buffer open = cuda.allocate(BYTES, stream);
     try (Cuda another = Cuda.open(CudaOptions.simulated())) {
-      driver.note("memcpyHtoDAsync", "memcpyDtoHAsync", "memcpyAsync", "launchHostFunc");
+      driver
+          .note("memcpyHtoDAsync", "memcpyDtoHAsync", "memcpyAsync", "launchHostFunc")
+          .note("pointerGetAttribute"); // nor is it asked what the memory is
       refuses(open, ended, IllegalStateException.class);
       refuses(closed, stream, IllegalStateException.class);
       refuses(open, another.device(0).createStream(), IllegalArgumentException.class);
@@ -209,5 +211,26 @@ class AsyncCopyFailuresTest {
         }
       }
     }
+  }
+
+  /** Others page-locked what is at its address, which nothing is read or written of. */
+  @Test
+  void copyOfNoBytes_asksNothingOfTheMemory_andHoldsNothing() {
+    CompletableFuture<Void> in;
+    CompletableFuture<Void> out;
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment memory = arena.allocate(BYTES, 4096);
+      cuda.driver().memory().memHostRegister(0, memory, 3);
+      driver.note("pointerGetAttribute");
+      buffer.fill((byte) 1, stream);
+      in = buffer.copyFromAsync(memory.asSlice(0, 0), stream);
+      out = buffer.copyToAsync(memory.asSlice(0, 0), stream);
+      assertThat(driver.notes()).isEmpty();
+      assertThat(stream.isDone()).isFalse();
+      cuda.driver().memory().memHostUnregister(0, memory.address());
+    }
+    stream.synchronize();
+    in.join();
+    out.join();
   }
 }

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Timeout;
 class CallbackOrderTest {
   private static final int ROUNDS = 100;
   private static final int THREADS = 4;
+  private static final int RELAXED = 2;
   private static final long BYTES = 1 << 16;
   private static final long PATIENCE_SECONDS = 30;
 
@@ -226,5 +227,36 @@ class CallbackOrderTest {
     assertThat(ran).hasValue(0);
     stream.addCallback(ran::incrementAndGet).join();
     assertThat(ran).hasValue(1);
+  }
+
+  /** Where others may capture the stream it is begun beside it, which takes more calls. */
+  @CudaTest(simulatedOnly = true)
+  void callback_isQueuedInItsStreamAlone_ifNobodyElseCanCaptureThat(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    stream.addCallback(() -> {}).join(); // it is known from now on how streams can wait
+    driver.note("eventRecord", "streamWaitEvent", "launchHostFunc", "streamWaitValue32");
+    stream.addCallback(() -> {}).join();
+    assertThat(driver.takeNotes()).containsExactly("launchHostFunc", "streamWaitValue32");
+    stream.onComplete().join();
+    assertThat(driver.takeNotes()).containsExactly("launchHostFunc");
+  }
+
+  /** It is queued, and nothing that it does is part of the graph. */
+  @CudaTest(simulatedOnly = true)
+  void futureOfAStreamThatOthersBeginToCapture_isStillOneOfTheWorkBefore(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    long handle = stream.handle(); // others may capture it
+    stream.onComplete().join();
+    driver.answer(
+        "launchHostFunc",
+        call -> {
+          Object given = call.proceed();
+          call.below().captures().streamBeginCapture(0, handle, RELAXED);
+          return given;
+        });
+    CompletableFuture<Void> complete = stream.onComplete();
+    driver.unscript("launchHostFunc");
+    complete.join();
+    cuda.driver().graphs().graphDestroy(cuda.driver().captures().streamEndCapture(0, handle));
   }
 }
