@@ -102,6 +102,63 @@ class TransferRulesTest {
     }
   }
 
+  /** Whose copies go through a stream of the device that has the memory, which it joins again. */
+  @Test
+  void memoryOfADeviceThatLetsOthersIn_isCopiedByOneCall_andOtherMemoryByAStreamBetween() {
+    CudaStream there = cuda.device(1).createStream(StreamOptions.NON_BLOCKING);
+    var pool = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    try (Scope _ = cuda.device(1).use();
+        Buffer plain = MemoryResource.direct().allocate(BYTES, stream);
+        Buffer pooled = pool.allocate(BYTES, stream);
+        PinnedBuffer host = cuda.allocatePinned(BYTES)) {
+      stream.synchronize();
+      for (boolean isLetIn : new boolean[] {false, true}) {
+        if (isLetIn) {
+          pool.peerAccessibleBy().add(cuda.device(1));
+        }
+        for (Buffer each : List.of(plain, pooled)) {
+          calls.clear();
+          host.copyFrom(each, there);
+          each.copyFrom(host, there);
+          boolean isDirect = isLetIn || each.equals(plain);
+          assertThat(count("streamCreate")).as("of %s", each).isEqualTo(isDirect ? 0 : 2);
+          assertThat(count("memcpyAsync(")).as("of %s", each).isEqualTo(2);
+          there.synchronize();
+        }
+      }
+    }
+    stream.synchronize();
+  }
+
+  /** The stream between could not go before the capture ends. */
+  @Test
+  void copyForADeviceThatIsNotLetIn_isRefusedInACapture_whichGoesOn() {
+    CudaStream there = cuda.device(1).createStream(StreamOptions.NON_BLOCKING);
+    var pool = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    try (Scope _ = cuda.device(1).use();
+        Buffer plain = MemoryResource.direct().allocate(BYTES, stream);
+        Buffer pooled = pool.allocate(BYTES, stream);
+        PinnedBuffer host = cuda.allocatePinned(BYTES)) {
+      stream.synchronize();
+      there.beginCapture(CaptureOptions.DEFAULTS);
+      for (ThrowingCallable call :
+          List.<ThrowingCallable>of(
+              () -> host.copyFrom(pooled, there), () -> pooled.copyFrom(host, there))) {
+        assertRefused(
+            call,
+            IllegalStateException.class,
+            "copy: %s is capturing a graph, and its device has no access to the pool of %s"
+                .formatted(there, cuda.device(0)));
+        assertThat(count("streamCreate")).isZero();
+      }
+      host.copyFrom(plain, there);
+      try (CudaGraph graph = there.endCapture()) {
+        assertThat(graph.nodes().nodes()).hasSize(1);
+      }
+    }
+    stream.synchronize();
+  }
+
   /** And takes no memory, but where devices are not let in. */
   @Test
   void fill_isOneCallOfTheDriver_whateverTheMemoryIs() {

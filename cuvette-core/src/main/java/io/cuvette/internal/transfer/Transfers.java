@@ -55,9 +55,9 @@ public final class Transfers {
           .transfers()
           .memcpyPeerAsync(
               device, target.address(), to, source.address(), from, bytes, stream.state.handle);
-    } else if (from != to && isKeptFrom(stream.on(), target)) {
+    } else if (isKeptFrom(stream.on(), target)) {
       CopyViaOwner.queue(target, source, target.on(), stream);
-    } else if (from != to && isKeptFrom(stream.on(), source)) {
+    } else if (isKeptFrom(stream.on(), source)) {
       CopyViaOwner.queue(target, source, source.on(), stream);
     } else {
       driver
