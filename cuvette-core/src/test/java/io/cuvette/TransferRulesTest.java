@@ -1,6 +1,10 @@
 package io.cuvette;
 
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
@@ -12,9 +16,12 @@ import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.TracingDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
@@ -22,6 +29,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What copies and fills refuse before the driver has anything of them, and what they cost. */
 @Timeout(30)
@@ -219,6 +227,93 @@ class TransferRulesTest {
         assertTwoCalls(bytes, "memcpyAsync(", buffer -> buffer.copyTo(direct));
       }
     }
+  }
+
+  /** As its own functions do with it, which need not wait. */
+  @Test
+  void memoryThatOthersPageLocked_isGivenToTheDriver() {
+    int bytes = 200_000;
+    MemorySegment locked = Arena.ofAuto().allocate(bytes);
+    cuda.driver().memory().memHostRegister(0, locked, 0);
+    try (Scope _ = stream.use();
+        Buffer buffer = cuda.allocate(bytes, stream)) {
+      for (ThrowingCallable in :
+          List.<ThrowingCallable>of(
+              () -> buffer.copyFrom(locked), () -> buffer.copyFrom(locked, stream))) {
+        assertOneCopy("memcpyHtoDAsync(", in);
+      }
+      for (ThrowingCallable out :
+          List.<ThrowingCallable>of(
+              () -> buffer.copyTo(locked), () -> buffer.copyTo(locked, stream))) {
+        assertOneCopy("memcpyDtoHAsync(", out);
+      }
+    }
+    stream.synchronize();
+    cuda.driver().memory().memHostUnregister(0, locked.address());
+  }
+
+  private void assertOneCopy(String call, ThrowingCallable copy) {
+    calls.clear();
+    assertThatCode(copy).doesNotThrowAnyException();
+    assertThat(calls.stream().filter(each -> each.startsWith("memcpy")).toList())
+        .singleElement()
+        .asString()
+        .startsWith(call);
+  }
+
+  /** Nobody here knows how long it stays, nor that it is all page-locked, nor that it is there. */
+  @Test
+  void memoryThatIsPageLockedInPart_orOfAFile_isNotGivenToTheDriver(@TempDir Path folder)
+      throws IOException {
+    int bytes = 200_000;
+    MemorySegment memory = Arena.ofAuto().allocate(2 * bytes);
+    MemorySegment mapped;
+    try (FileChannel file = FileChannel.open(folder.resolve("file"), CREATE_NEW, READ, WRITE)) {
+      mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, bytes, Arena.ofAuto());
+    }
+    cuda.driver().memory().memHostRegister(0, mapped, 0);
+    try (Scope _ = stream.use();
+        PinnedBuffer _ = cuda.registerHost(memory.asSlice(0, bytes));
+        Buffer buffer = cuda.allocate(bytes, stream)) {
+      for (MemorySegment host : List.of(memory.asSlice(bytes / 2, bytes), mapped)) {
+        host.fill((byte) 5);
+        calls.clear();
+        buffer.copyFrom(host, stream);
+        buffer.copyFrom(host);
+        host.fill((byte) 6);
+        buffer.copyTo(host, stream);
+        buffer.copyTo(host);
+        assertThat(count("memcpyHtoD") + count("memcpyDtoH")).as("of %s", host).isZero();
+        assertThat(host.toArray(ValueLayout.JAVA_BYTE)).containsOnly(5);
+      }
+    }
+    cuda.driver().memory().memHostUnregister(0, mapped.address());
+  }
+
+  /** Its owner may have closed the arena, and what is page-locked there is the driver's word. */
+  @Test
+  @SuppressWarnings("restricted")
+  void memoryThatOthersPageLocked_isRefusedAsAnyOther() {
+    int bytes = 200_000;
+    Buffer large = cuda.allocate(bytes, stream);
+    MemorySegment locked = Arena.ofAuto().allocate(bytes);
+    cuda.driver().memory().memHostRegister(0, locked, 0);
+    MemorySegment closed;
+    try (Arena arena = Arena.ofConfined()) {
+      closed = MemorySegment.ofAddress(locked.address()).reinterpret(bytes, arena, null);
+    }
+    Class<?> state = IllegalStateException.class;
+    String isClosed = "the arena of %s is closed".formatted(closed);
+    assertRefused(() -> large.copyTo(closed), state, "target: " + isClosed);
+    assertRefused(() -> large.copyFrom(closed), state, "source: " + isClosed);
+    assertRefused(
+        () -> large.copyTo(locked.asReadOnly()),
+        IllegalArgumentException.class,
+        "target: ",
+        "is read-only");
+    large.close();
+    assertRefused(() -> large.copyTo(locked), state, "is closed");
+    assertRefused(() -> large.copyFrom(locked), state, "is closed");
   }
 
   private void assertTwoCalls(int bytes, String copy, Consumer<Buffer> work) {
