@@ -53,6 +53,23 @@ class GraphBadInputTest {
     }
   }
 
+  /** Whatever else is wrong with it. */
+  @CudaTest
+  void memoryThatIsClosed_isNamedAsThat(Cuda cuda, MemoryPool pool) {
+    Buffer closed = pool.allocate(0);
+    closed.close();
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer open = pool.allocate(BYTES)) {
+      for (ThrowingCallable call :
+          List.<ThrowingCallable>of(
+              () -> definition.root().fill(closed, (byte) 1),
+              () -> definition.root().copy(closed, open),
+              () -> definition.root().copy(open, closed))) {
+        assertThatIllegalStateException().isThrownBy(call).withMessageContaining("is closed");
+      }
+    }
+  }
+
   /** Launches of one executable run one after the other: nothing to refuse. */
   @CudaTest(seeds = 20)
   void launchWhileTheGraphRuns_comesBehindIt(

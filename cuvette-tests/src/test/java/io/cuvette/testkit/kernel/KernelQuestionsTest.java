@@ -2,6 +2,7 @@ package io.cuvette.testkit.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -17,12 +18,19 @@ import io.cuvette.GraphNode;
 import io.cuvette.KernelArguments;
 import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
 
 /** What the driver is asked about kernels, and what follows of its answers. */
 class KernelQuestionsTest {
@@ -151,5 +159,81 @@ class KernelQuestionsTest {
       }
       stream.synchronize();
     }
+  }
+
+  private static void unknown(CudaModule module, String name, String message) {
+    assertThatThrownBy(() -> module.kernel(name))
+        .isInstanceOf(CudaException.class)
+        .satisfies(e -> assertThat(e.getMessage()).endsWith(message));
+  }
+
+  /** The names of C++ begin with the length of the one in the source. */
+  @CudaTest(simulatedOnly = true)
+  void kernelThatIsUnknown_isLikeThoseThatHaveItsNameInCpp(Cuda cuda, ScriptedDriver script) {
+    AtomicInteger next = new AtomicInteger();
+    String[] names = {"_Z5scalePfi", "_Z8rescale5Pf", "_Z5scalePdi", "other"};
+    script.answer("kernelGetName", _ -> names[next.getAndIncrement() % names.length]);
+    script.answer("libraryGetKernelCount", _ -> names.length);
+    script.answer("libraryEnumerateKernels", _ -> new long[names.length]);
+    script.fail("libraryGetKernel", CudaStatus.NOT_FOUND);
+    String all = " (expected: one of [_Z5scalePdi, _Z5scalePfi, _Z8rescale5Pf, other])";
+    String hint = " is its name in C++: declare it extern \"C\", or use that name";
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      unknown(
+          module,
+          "scale",
+          "the module has no kernel scale" + all + "; _Z5scalePdi or _Z5scalePfi" + hint);
+      unknown(
+          module, "rescale5", "the module has no kernel rescale5" + all + "; _Z8rescale5Pf" + hint);
+      unknown(module, "ther", "the module has no kernel ther" + all);
+      script.fail("libraryGetKernelCount", CudaStatus.NOT_SUPPORTED);
+      unknown(module, "scale", "the module has no kernel scale");
+    }
+  }
+
+  /** Another thread may be faster: what is allowed of one is allowed of all. */
+  @CudaTest(simulatedOnly = true)
+  void kernelThatIsFoundTwiceAtOnce_isOne(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      AtomicReference<CudaKernel> faster = new AtomicReference<>();
+      script.answer(
+          "libraryGetKernel",
+          call -> {
+            script.unscript("libraryGetKernel");
+            faster.set(module.kernel("doNothing"));
+            return call.proceed();
+          });
+      CudaKernel slower = module.kernel("doNothing");
+      stream.launch(slower, ONE); // its limits are known from now on
+      LaunchConfig large = ONE.withDynamicSharedBytes(50_000);
+      faster.get().allowDynamicSharedBytes(stream.device(), 50_000);
+      stream.launch(slower, large);
+      stream.launch(module.kernel("doNothing"), large);
+      stream.synchronize();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void moduleThatIsClosed_saysSoInsideACallbackToo(Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaModule module = TestKernels.launches(cuda);
+    module.close();
+    List<Throwable> failures = new CopyOnWriteArrayList<>();
+    stream.addCallback(() -> failures.add(catchThrowable(() -> module.kernel("scale")))).join();
+    assertThat(failures)
+        .singleElement()
+        .asInstanceOf(InstanceOfAssertFactories.THROWABLE)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith(" is closed");
+  }
+
+  @Test
+  void closedCuda_isWhatItsModulesName() {
+    Cuda cuda = Cuda.open(CudaOptions.simulated());
+    CudaModule module = TestKernels.launches(cuda);
+    cuda.close();
+    assertThatThrownBy(module::kernelNames)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("Cuda is closed");
   }
 }
