@@ -66,6 +66,7 @@ class ModuleEndTest {
 
   /** Whatever else is wrong: what is closed is named first, and the stream before the module. */
   @CudaTest
+  @SuppressWarnings("try")
   void launchInAStreamThatIsClosed_saysSo(Cuda cuda) {
     CudaStream stream = cuda.device(0).createStream();
     LaunchConfig large = LaunchConfig.of(1, 1 << 20);
