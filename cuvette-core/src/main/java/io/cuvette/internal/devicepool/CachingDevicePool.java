@@ -152,7 +152,9 @@ public final class CachingDevicePool extends DevicePool {
       live += arena.usedBytes();
     }
     long most = (long) (rules.targetRatio * peakLive.accumulateAndGet(live, Math::max)) - rounded;
-    long _ = release(null, most);
+    if (held.held() > most) {
+      long _ = release(null, most);
+    }
   }
 
   private Memory ask(long bytes, OpenStream stream) {
@@ -274,7 +276,9 @@ public final class CachingDevicePool extends DevicePool {
     for (StreamCache arena : caches.all()) {
       cached += arena.cachedBytes();
     }
-    long _ = release(null, held.held() - (cached - releaseThreshold));
+    if (cached > releaseThreshold) {
+      long _ = release(null, held.held() - (cached - releaseThreshold));
+    }
   }
 
   private long release(@Nullable DriverStream stream, long keptBytes) {
@@ -374,6 +378,7 @@ public final class CachingDevicePool extends DevicePool {
   /** The chunks end with their session. */
   @Override
   public void endLent() {
+    closeCaches();
     Failures failures = new Failures();
     chunks.end(); // first: what is lent from now on finds no chunk
     caches.all().forEach(arena -> arena.endAll(failures));
