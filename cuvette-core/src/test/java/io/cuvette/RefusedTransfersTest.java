@@ -348,6 +348,12 @@ class RefusedTransfersTest {
       target.copyFrom(fixed, ROWS);
       target.gatherFrom(List.of(fixed), stream);
       stream.synchronize();
+      try (PinnedBuffer other = cuda.allocatePinned(BYTES)) {
+        other.fill((byte) 0);
+        other.copyFrom(fixed, ROWS);
+        assertThat(other.segment().asSlice(ROW, 2L * ROW).toArray(ValueLayout.JAVA_BYTE))
+            .containsOnly(4);
+      }
       refused(
           IllegalArgumentException.class,
           "read-only",
