@@ -71,6 +71,21 @@ class IdleStreamsTest {
     assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
   }
 
+  /** In whichever order they came back. */
+  @Test
+  void ofBlocksThatFitAlike_theOneOfTheStreamThatAllocatedFirst_isTaken() {
+    Buffer first = pool.allocate(64 * KIB, two);
+    Buffer second = pool.allocate(64 * KIB, one);
+    pool.allocate(256 * KIB, two).close();
+    second.close();
+    first.close();
+    try (Buffer taken = pool.allocate(64 * KIB, three);
+        Buffer next = pool.allocate(64 * KIB, three)) {
+      assertThat(taken.address()).isEqualTo(first.address());
+      assertThat(next.address()).isEqualTo(second.address());
+    }
+  }
+
   @Test
   void partOfAChunk_isTakenBeforeAWholeChunkThatFitsWorse() {
     Buffer head = pool.allocate(64 * KIB, one);

@@ -251,14 +251,6 @@ class StreamCacheTest extends OrderingFixture {
     assertThat(numbers(count(cache)).subList(0, 9)).containsOnly(0L);
   }
 
-  @Test
-  void caches_areNumberedInTheOrderInWhichTheyWereMade() {
-    List<CudaStream> streams = List.of(home, other, stream(), stream());
-    List<Long> numbers = new ArrayList<>();
-    streams.forEach(each -> numbers.add(cacheOf(take(512, each)).number));
-    assertThat(numbers).containsExactly(0L, 1L, 2L, 3L);
-  }
-
   /** Over all streams, some of which have a front. */
   @Test
   void numbers_areTheSumsOverAllStreams() {

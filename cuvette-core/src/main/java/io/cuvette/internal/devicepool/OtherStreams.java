@@ -48,7 +48,7 @@ public final class OtherStreams {
         fits.add(fit);
       }
     }
-    fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena().number));
+    fits.sort(Comparator.comparingLong(Fit::bytes)); // of alike ones the oldest arena's is first
     StreamClock clock = request.arena().stream.clock;
     for (Fit fit : fits) {
       Face found = fit.isBefore(clock) ? take(fit, request) : null;

@@ -27,9 +27,6 @@ import org.jspecify.annotations.Nullable;
  * an end.
  */
 public final class StreamCache extends BlockCache implements Slabs.Source {
-  /** In the order in which the arenas of the pool were made. */
-  public final long number;
-
   private final Chunks chunks;
   private final Consumer<StreamCache> ended;
   private final SpinLock lock = new SpinLock();
@@ -69,14 +66,8 @@ public final class StreamCache extends BlockCache implements Slabs.Source {
    *
    * @param ended is notified when it has ended with its stream or its pool
    */
-  StreamCache(
-      DeviceCache of,
-      DriverStream stream,
-      long number,
-      Chunks chunks,
-      Consumer<StreamCache> ended) {
+  StreamCache(DeviceCache of, DriverStream stream, Chunks chunks, Consumer<StreamCache> ended) {
     super(of, stream);
-    this.number = number;
     this.chunks = chunks;
     this.ended = ended;
     this.clock = new CoarseClock(of.clock);

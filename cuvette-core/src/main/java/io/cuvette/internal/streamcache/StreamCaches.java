@@ -14,12 +14,11 @@ import java.util.function.Consumer;
  * from its start to its end, so that all its memory can be found. Thread-safe.
  */
 public final class StreamCaches {
-  /** In the order in which they were made, so that what is released does not depend on luck. */
+  /** In the order in which they were made, so that what is taken does not depend on luck. */
   private final CopyOnWriteArrayList<StreamCache> all = new CopyOnWriteArrayList<>();
 
   private final Chunks chunks;
   private final Consumer<StreamCache> ended;
-  private final AtomicLong made = new AtomicLong();
   private final AtomicLong pastAllocations = new AtomicLong();
   private final AtomicLong pastPeakUsed = new AtomicLong();
 
@@ -34,7 +33,7 @@ public final class StreamCaches {
   }
 
   public StreamCache make(DeviceCache of, DriverStream stream) {
-    StreamCache arena = new StreamCache(of, stream, made.getAndIncrement(), chunks, ended);
+    StreamCache arena = new StreamCache(of, stream, chunks, ended);
     all.add(arena);
     return arena;
   }
