@@ -81,7 +81,6 @@ public final class OpenGraphExec extends GraphObject {
       retained = next;
       releaseAfterLaunches(replaced);
       lastIn = null; // those before use what was replaced
-      before.clear();
     }
 
     private void releaseAfterLaunches(Retained retained) {

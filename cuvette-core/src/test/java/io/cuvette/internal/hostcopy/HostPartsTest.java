@@ -3,19 +3,25 @@ package io.cuvette.internal.hostcopy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What is checked of memory of the host before it is copied, and said of it after. */
 @SuppressWarnings("restricted")
 class HostPartsTest {
+  private static final int FILE_BYTES = 1 << 16;
   private static final long MOST = (long) Integer.MAX_VALUE * HostParts.PIECE_BYTES;
 
   private static MemorySegment ofBytes(long bytes) {
@@ -198,5 +204,63 @@ class HostPartsTest {
       HostParts.of("source", off, false).forEachNative(found::add);
       assertThat(found).containsExactly(off);
     }
+  }
+
+  /** Threads that help may not touch what is confined to this one. */
+  @Test
+  void partsAreForAllThreads_ifEachIs() {
+    MemorySegment heap = MemorySegment.ofArray(new int[2]);
+    Object[][] rows = {{new int[2], new int[3]}, {new int[2], heap}};
+    try (Arena confined = Arena.ofConfined();
+        Arena shared = Arena.ofShared()) {
+      MemorySegment mine = confined.allocate(8);
+      MemorySegment ours = shared.allocate(8);
+      for (MemorySegment each : List.of(heap, mine, ours)) {
+        boolean forAll = each != mine;
+        assertThat(HostParts.of("source", each, false).isForAllThreads()).isEqualTo(forAll);
+        for (List<MemorySegment> parts : List.of(List.of(heap, each), List.of(each, ours))) {
+          assertThat(HostParts.of("rows", parts, false).isForAllThreads()).isEqualTo(forAll);
+        }
+        ArrayRows mixed = new ArrayRows(new Object[] {each, new byte[1]});
+        assertThat(HostParts.of("rows", mixed, false).isForAllThreads()).isEqualTo(forAll);
+      }
+      assertThat(HostParts.of("rows", List.of(), false).isForAllThreads()).isTrue();
+      for (Object[] each : rows) {
+        assertThat(HostParts.of("rows", new ArrayRows(each), false).isForAllThreads()).isTrue();
+      }
+    }
+  }
+
+  /** Of memory that nobody knows to be of a file the JVM's own error is all that is known. */
+  @Test
+  void fileThatShrank_isThatOfThePart_orOfTheBuffer(@TempDir Path folder) throws IOException {
+    MemorySegment heap = MemorySegment.ofArray(new byte[FILE_BYTES]);
+    try (Arena arena = Arena.ofShared();
+        FileChannel file =
+            FileChannel.open(
+                folder.resolve("rows"),
+                StandardOpenOption.CREATE,
+                StandardOpenOption.READ,
+                StandardOpenOption.WRITE)) {
+      MemorySegment mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, FILE_BYTES, arena);
+      MemorySegment unknown = MemorySegment.ofAddress(mapped.address()).reinterpret(FILE_BYTES);
+      file.truncate(0);
+      List<MemorySegment> parts = List.of(MemorySegment.ofArray(new byte[8]), mapped);
+      String shrunk = "the file that %s is mapped from has shrunk, or cannot be read";
+      MemorySegment room = MemorySegment.ofArray(new byte[2 * FILE_BYTES]);
+      checkShrunk(HostParts.of("rows", parts, false), room, "rows[1]: " + shrunk.formatted(mapped));
+      checkShrunk(
+          HostParts.of("source", mapped, false), room, "source: " + shrunk.formatted(mapped));
+      checkShrunk(HostParts.of("source", heap, false), mapped, shrunk.formatted("the buffer"));
+      HostParts source = HostParts.of("source", unknown, false);
+      assertThatThrownBy(() -> source.copy(0, room, 0, true)).isInstanceOf(InternalError.class);
+    }
+  }
+
+  private static void checkShrunk(HostParts source, MemorySegment target, String message) {
+    assertThatThrownBy(() -> source.copy(0, target, 0, true))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage(message)
+        .hasCauseInstanceOf(InternalError.class);
   }
 }

@@ -267,6 +267,13 @@ class LibraryHandlesTest {
   }
 
   @Test
+  void handleThatWasLent_isBoundAnewForAThread_alsoToTheSameStream() {
+    device.useCublas(device.nullStream()).close();
+    assertThat(device.cublasHandle()).isNotZero();
+    assertThat(cuda.defaultMemoryPool().usedBytes()).isEqualTo(WORKSPACE);
+  }
+
+  @Test
   void handlesThatNobodyUses_areFew() {
     List<LibraryHandle> handles = new ArrayList<>();
     for (int i = 0; i < MANY; i++) {
