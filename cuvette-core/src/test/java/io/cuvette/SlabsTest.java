@@ -6,6 +6,7 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.index.Seeds;
 import io.cuvette.internal.pool.Slabs;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -182,6 +183,30 @@ class SlabsTest {
         memory.add(((BufferBase) cuda.allocate(i * 100 * UNIT)).memory());
       }
       Seeds.forEach(SEEDS, random -> new Work(random, memory).run());
+    }
+  }
+
+  /** Else what comes and goes takes more and more room. */
+  @Test
+  void numberOfASlabThatWentBack_isThatOfTheNext() throws ReflectiveOperationException {
+    Field room = Slabs.class.getDeclaredField("blocks");
+    room.setAccessible(true);
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Memory memory = ((BufferBase) cuda.allocate(100 * UNIT)).memory();
+      FullSource source = new FullSource(new SplittableRandom(1));
+      int _ = source.arena.add(memory.address(), memory.byteSize(), 0);
+      Slabs slabs = new Slabs(source);
+      int most = ((int[]) room.get(slabs)).length;
+      for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < most; i++) {
+          int block = source.arena.find(4 * UNIT);
+          slabs.add(block, 4 * UNIT, memory, source.arena.address(block));
+        }
+        slabs.assertValid();
+        assertThat(slabs.releaseAll(0)).isTrue();
+        assertThat(source.arena.usedBytes()).isZero();
+      }
+      assertThat((int[]) room.get(slabs)).hasSize(most);
     }
   }
 }

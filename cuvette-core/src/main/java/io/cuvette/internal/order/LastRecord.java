@@ -36,7 +36,7 @@ final class LastRecord {
     last.set(unknown);
     try {
       call.run();
-      if (alone && moment != null && records.get() == mine) { // nobody has begun since
+      if (alone && records.get() == mine) { // nobody has begun since
         boolean _ = last.compareAndSet(unknown, moment);
       }
     } finally {

@@ -89,6 +89,32 @@ class PinnedBlockTest {
     assertThat(stripes.bring(chunk.sizeClass, other)).as("of a pool that is over").isFalse();
   }
 
+  /** So that threads that share a store miss less; alone, what fits is had without that. */
+  @Test
+  void littleLargerChunk_isTaken_whereThreadsShareAStore_andNotAfterTheEnd() {
+    PinnedChunk chunk;
+    try (Buffer buffer = pool.allocate(BYTES)) {
+      chunk = block(buffer).chunk;
+    }
+    int own = chunk.sizeClass;
+    PinnedStripes stripes = new PinnedStripes(new Budget(BYTES));
+    PinnedStripe mine = stripes.mine();
+    mine.push(chunk);
+    assertThat(mine.take(own - 1)).as("the only stripe").isNull();
+    stripes.met();
+    for (int smaller : new int[] {0, 1, 2, 3}) {
+      assertThat(mine.take(own - smaller)).isSameAs(chunk);
+      assertThat(mine.usedBytes()).isEqualTo(BYTES);
+      mine.putBack(chunk);
+    }
+    assertThat(mine.take(own - 4)).as("much larger").isNull();
+    assertThat(mine.take(own + 1)).as("smaller").isNull();
+    stripes.end();
+    for (int smaller : new int[] {0, 1, 2, 3}) {
+      assertThat(mine.take(own - smaller)).as("over").isNull();
+    }
+  }
+
   @Test
   void chunkInHand_isNotLentAfterTheEnd() {
     PinnedBlock block = block(pool.allocate(BYTES));
