@@ -94,6 +94,25 @@ class DriverPoolTest {
     resource.close();
   }
 
+  /** As a wait for a stream releases what pools keep of it. */
+  @Test
+  void memoryThatWaitedForAStream_isGivenBackWithWhatIsIdle() {
+    CudaStream gone = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    CudaStream user = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    Buffer buffer = MemoryResource.async().allocate(1 << 20, gone);
+    gone.synchronize();
+    buffer.recordUse(user);
+    busy.begin(user);
+    gone.close();
+    buffer.close();
+    pools.giveBackIdle(_ -> true);
+    assertThat(calls).doesNotContain("memFreeAsync");
+    busy.finish(user);
+    pools.giveBackIdle(_ -> true);
+    assertThat(calls).containsOnlyOnce("memFreeAsync");
+    assertThat(pools.asyncMemory().liveBytes()).isZero();
+  }
+
   @Test
   void memoryThatCannotBeFreedWithTheCuda_isToldToWhoClosesIt() {
     var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);

@@ -242,6 +242,9 @@ class GraphRefusalsTest {
       GraphDependency other = new GraphDependency(theirs.root().empty(), theirs.root().empty());
       assertThat(ours.edges().add(own)).isTrue();
       assertThat(theirs.edges().add(other)).isTrue();
+      assertThat(own.from().handle()).isEqualTo(other.from().handle());
+      assertThat(own.from()).isNotEqualTo(other.from());
+      assertThat(ours.nodes()).doesNotContain(other.from(), other.to());
       assertThat(ours.edges().remove(other)).isFalse();
       assertThat(ours.edges().remove(new GraphDependency(other.from(), own.to()))).isFalse();
       assertThat(ours.edges().remove(new GraphDependency(own.from(), other.to()))).isFalse();
