@@ -45,9 +45,4 @@ public final class CopyThreads {
       return false;
     }
   }
-
-  /** How many there are now. */
-  public static int count() {
-    return THREADS.getPoolSize();
-  }
 }

@@ -3,6 +3,7 @@ package io.cuvette.internal.hostcopy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cuvette.internal.base.Await;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -31,6 +32,24 @@ class CopyThreadsTest {
       CountDownLatch runs = new CountDownLatch(1);
       boolean started = CopyThreads.start(runs::countDown);
       assertThat(runs.await(started ? 30_000 : 5, TimeUnit.MILLISECONDS)).isEqualTo(started);
+    }
+  }
+
+  /** One that has just ended its work may take a moment until it is free. */
+  @Test
+  void workThatNoThreadIsFreeFor_isRefused() {
+    CountDownLatch goOn = new CountDownLatch(1);
+    try {
+      for (int busy = 0; busy < CopyThreads.MOST; ) {
+        if (CopyThreads.start(() -> Await.until(() -> goOn.getCount() == 0))) {
+          busy++;
+        } else {
+          Thread.onSpinWait();
+        }
+      }
+      assertThat(CopyThreads.start(() -> {})).isFalse();
+    } finally {
+      goOn.countDown();
     }
   }
 }

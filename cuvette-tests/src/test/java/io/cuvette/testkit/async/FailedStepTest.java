@@ -218,6 +218,19 @@ class FailedStepTest {
     CompletableFuture.runAsync(step, Thread.ofPlatform()::start).get(60, TimeUnit.SECONDS);
   }
 
+  /** Else it would come after what the wait releases. */
+  @CudaTest(simulatedOnly = true)
+  void asyncMemoryWhoseFreeFailed_isFreedBeforeTheNextWait(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    Buffer buffer = MemoryResource.async().allocate(BYTES, stream);
+    stream.synchronize();
+    driver.fail("memFreeAsync", NOT_PERMITTED, 2); // as it is closed it is tried again at once
+    assertThat(refused(buffer::close)).isEqualTo(NOT_PERMITTED);
+    driver.note("memFreeAsync", "streamSynchronize");
+    stream.synchronize();
+    assertThat(driver.takeNotes()).containsExactly("memFreeAsync", "streamSynchronize");
+  }
+
   private static @Nullable CudaStatus refused(Runnable step) {
     try {
       step.run();
