@@ -147,12 +147,12 @@ class StreamRefusalsTest {
       assertThat(calls)
           .noneMatch(call -> call.matches("(mem|launch|graphLaunch|eventRecord).*"))
           .noneMatch(call -> call.contains(Long.toHexString(closed.state.handle)));
-      checkSilent(closed.state);
+      checkSilent(closed.state, closed.state + " is closed");
     }
   }
 
   /** What is asked of a stream that has ended is answered without the driver. */
-  private void checkSilent(DriverStream ended) {
+  private void checkSilent(DriverStream ended, String refusal) {
     calls.clear();
     assertThat(ended.ask(() -> true)).isFalse();
     assertThat(ended.isCapturing()).isFalse();
@@ -160,8 +160,8 @@ class StreamRefusalsTest {
     assertThat(ended.capturing.captureAtEnd()).isNull();
     assertThatThrownBy(() -> ended.checkNotCapturing("a call", ""))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("closed");
-    assertThatThrownBy(ended::hold).isInstanceOf(IllegalStateException.class);
+        .hasMessage(ended + " is closed");
+    assertThatThrownBy(ended::hold).isInstanceOf(IllegalStateException.class).hasMessage(refusal);
     assertThat(calls).isEmpty();
   }
 
@@ -178,13 +178,15 @@ class StreamRefusalsTest {
     Map<String, Consumer<CudaStream>> all = ofStreams();
     all.remove("waitFor(handle)");
     cuda.close();
+    String refusal = catchThrowable(cuda::checkOpen).getMessage();
     for (CudaStream stream : streams) {
       all.forEach((name, call) ->
           assertThat(catchThrowable(() -> call.accept(stream)))
               .as("%s of %s", name, stream)
               .isInstanceOf(IllegalStateException.class)
               .hasMessageContaining("closed"));
-      checkSilent(stream.state);
+      checkSilent(stream.state, refusal);
+      assertThat(stream.isClosed()).as("%s", stream).isNotEqualTo(stream.state.isBuiltIn());
     }
   }
 
@@ -217,6 +219,7 @@ class StreamRefusalsTest {
       calls.clear();
       assertThat(each.await()).as("nobody can wait for it").isFalse();
       assertThat(each.isIdle()).isFalse();
+      assertThat(each.isClosing()).isFalse();
       assertThat(calls).isEmpty();
     }
     assertThat(fine.state.memoryOf()).isNull();
@@ -224,5 +227,7 @@ class StreamRefusalsTest {
     fine.waitFor(other);
     fine.endCapture().close();
     apart.endCapture().close();
+    device.createStream().close(); // which looks after captures that are over
+    assertThat(List.of(ofFine, ofOther, ofApart)).allMatch(each -> each.isIdle() && each.isOver());
   }
 }

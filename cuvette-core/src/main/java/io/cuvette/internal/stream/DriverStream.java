@@ -334,7 +334,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   /** The same, but an idle stream has a moment to report it: for callers that do not poll. */
   public boolean isIdleSoon() {
-    boolean marked = isExposedToOthers() && !isClosed() && memoryOf == null;
+    boolean marked = isExposedToOthers() && !isClosed(); // a capture's memory is not exposed
     return marked ? mark.isReachedSoon() : isIdle();
   }
 
