@@ -207,10 +207,10 @@ class DeviceShortageTest {
     used.fill((byte) 1, two);
     used.close();
     core.awaitIfClosed(cuda.device(0).core());
-    core.awaitIfClosed(null);
+    cuda.engine().awaitFrees(null);
     assertThat(pool.stats().pendingBytes()).isEqualTo(32 * KIB);
     pool.close();
-    core.awaitIfClosed(null);
+    cuda.engine().awaitFrees(null);
     assertThat(pool.totalBytes()).isEqualTo(32 * KIB);
     over.countDown();
     core.awaitIfClosed(cuda.device(0).core());
