@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.fail;
 
 import io.cuvette.driver.NvtxAttributes;
@@ -12,11 +13,13 @@ import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.observe.Observed;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
@@ -330,6 +333,75 @@ class NvtxDomainTest {
     }
     assertThat(domain.rangePop()).isOne();
     assertThat(domain.rangePop()).isZero();
+  }
+
+  /** A tool knows them all. */
+  @Test
+  void rangesThatBeganBeforeTheRecording_areNoPartOfIt() throws Exception {
+    NvtxDomain domain = domain();
+    Path file = folder.resolve("ranges.jfr");
+    domain.rangePush("before");
+    NvtxRange early = domain.rangeStart("early");
+    try (Recording recording = new Recording()) {
+      recording.enable("io.cuvette.NvtxRange").withoutThreshold();
+      recording.start();
+      domain.rangePush("within");
+      domain.rangeStart("free").close();
+      domain.rangePop();
+      early.close();
+      domain.rangePop();
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(RecordingFile.readAllEvents(file).stream().map(NvtxDomainTest::shown))
+        .containsExactlyInAnyOrder(
+            "Range tests: within 0   depth 1", "Range tests: free 0   depth -1");
+    assertThat(told).hasSize(8);
+  }
+
+  @Test
+  void rangesThatLastLongEnough_areRecorded() throws Exception {
+    NvtxDomain domain = new NvtxDomain("recorded", null);
+    for (Duration threshold : List.of(Duration.ofNanos(1), Duration.ofHours(1))) {
+      Path file = folder.resolve(threshold + ".jfr");
+      try (Recording recording = new Recording()) {
+        recording.enable("io.cuvette.NvtxRange").withThreshold(threshold);
+        recording.start();
+        domain.rangePush("pushed");
+        NvtxRange started = domain.rangeStart("started");
+        Thread.sleep(1);
+        started.close();
+        domain.rangePop();
+        recording.stop();
+        recording.dump(file);
+      }
+      assertThat(RecordingFile.readAllEvents(file)).hasSize(threshold.getNano() == 1 ? 2 : 0);
+    }
+  }
+
+  @Test
+  void rangeThatTheToolDoesNotTake_isNotOpen() {
+    AtomicBoolean fails = new AtomicBoolean();
+    NvtxDomain domain =
+        new NvtxDomain(
+            "tests",
+            (NvtxCalls)
+                Proxy.newProxyInstance(
+                    NvtxCalls.class.getClassLoader(),
+                    new Class<?>[] {NvtxCalls.class},
+                    (_, method, _) -> {
+                      if (fails.get()) {
+                        throw new UnsupportedOperationException(method.getName());
+                      }
+                      return method.getReturnType() == long.class ? (Object) 1L : null;
+                    }));
+    domain.rangePush("outer");
+    fails.set(true);
+    assertThatThrownBy(() -> domain.rangePush("inner")).hasMessage("domainRangePush");
+    assertThatThrownBy(() -> domain.rangeStart("free")).hasMessage("domainRangeStart");
+    fails.set(false);
+    assertThat(domain.rangePop()).isZero();
+    assertThatIllegalStateException().isThrownBy(domain::rangePop);
   }
 
   @Test

@@ -117,6 +117,30 @@ class ProfilerTest {
     }
   }
 
+  /** Who stops looks again. */
+  @Test
+  void scopeThatBeganWhileTheLastOneEnded_isStarted() {
+    try (Cuda cuda = open()) {
+      CudaProfiler profiler = cuda.device(0).profiler();
+      List<Registration> meanwhile = new ArrayList<>();
+      Registration first = profiler.profile();
+      script.note("profilerStart", "profilerStop");
+      script.answer(
+          "profilerStop",
+          call -> {
+            if (meanwhile.isEmpty()) {
+              meanwhile.add(profiler.profile());
+            }
+            return call.proceed();
+          });
+      first.close();
+      assertThat(script.notes().getLast()).isEqualTo("profilerStart");
+      meanwhile.forEach(Registration::close);
+      assertThat(script.notes().getLast()).isEqualTo("profilerStop");
+      assertThat(script.count("profilerStop")).isEqualTo(2);
+    }
+  }
+
   @Test
   void scopeThatIsOpenAtTheEnd_endsWithTheCuda() {
     Registration scope;
