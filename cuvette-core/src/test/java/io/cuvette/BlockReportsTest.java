@@ -91,8 +91,12 @@ class BlockReportsTest {
   /** What was wrapped is not the library's, whatever came through it. */
   @Test
   void blocksOfWrappedMemory_areNotTold() {
-    try (Buffer memory = MemoryResource.direct().allocate(1 << 20, stream)) {
+    try (Buffer memory = MemoryResource.direct().allocate(1 << 20, stream);
+        PinnedBuffer pinned = cuda.directPinned().allocate(1 << 20)) {
       over((bytes, _) -> cuda.wrap(memory.address(), bytes, null)).allocate(BYTES, stream).close();
+      PinnedAllocator other = bytes -> (PinnedBuffer) cuda.wrap(pinned.address(), bytes, null);
+      var options = PinnedPoolOptions.DEFAULTS.withUpstream(other);
+      new PinnedMemoryPool(cuda, options).allocate(BYTES).close();
       assertThat(told).isEmpty();
     }
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.TransferCalls;
@@ -392,6 +393,8 @@ class MemoryFactsTest extends SimTestBase {
     for (boolean has : new boolean[] {true, false}) {
       try (SimulatedDriver own =
           SimulatedDriver.open(SimulatedOptions.DEFAULTS.withVirtualMemory(has))) {
+        boolean isShared = DescriptorCalls.find().isPresent(); // by a module of its own
+        assertThat(own.devices().deviceGetAttribute(119, 0)).isEqualTo(isShared ? 1 : 0);
         for (int attribute : new int[] {102, 103, 141, 145}) {
           int value = own.devices().deviceGetAttribute(attribute, 0);
           if (attribute == 103 && has) {

@@ -39,8 +39,8 @@ public final class BlockReports {
   }
 
   /** A pool lends a block that the host may use at once. */
-  public static void allocatedForHost(@Nullable BlockListener listener, Block given, long address) {
-    if (listener != null && given.depth() > 0) {
+  public static void allocatedForHost(BlockListener listener, Block given, long address) {
+    if (given.depth() > 0) {
       listener.blockAllocated(block(given, address));
     }
   }

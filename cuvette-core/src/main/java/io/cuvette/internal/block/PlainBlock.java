@@ -99,29 +99,27 @@ public final class PlainBlock extends Block {
     return buffer;
   }
 
-  /** Has a buffer own the page-locking of memory of the program; {@code free} ends that. */
+  /** Has a buffer of the null stream own page-locking of the program; {@code free} ends that. */
   public static void ownRegistered(
       Faces faces, Face buffer, MemorySegment memory, OpenStream stream, LongConsumer free) {
-    PlainBlock block;
     try {
-      block = new PlainBlock(buffer, stream, memory.address(), memory.byteSize(), free, By.DRIVER);
+      PlainBlock block =
+          new PlainBlock(buffer, stream, memory.address(), memory.byteSize(), free, By.DRIVER);
       block.streams.views().register(block, memory);
       list(faces, buffer, block);
     } catch (OutOfMemoryError e) {
       free.accept(memory.address());
       throw e;
     }
-    block.joinCapture(stream.state);
   }
 
-  /** Makes a buffer own memory that code of the user releases, which is not waited for. */
+  /** Makes one own memory that code of the user releases, which is not waited for. */
   public static void ownAdopted(Memory memory, Runnable free) {
     OpenStream stream = memory.order();
     PlainBlock block =
         new PlainBlock(
             memory.face(), stream, memory.address(), memory.byteSize(), _ -> free.run(), By.USER);
     list(memory.faces(), memory.face(), block);
-    block.joinCapture(stream.state);
   }
 
   /** All or nothing, should there be no Java heap. */

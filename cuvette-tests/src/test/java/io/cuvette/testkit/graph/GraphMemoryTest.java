@@ -8,6 +8,7 @@ import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
@@ -437,5 +438,16 @@ class GraphMemoryTest {
       assertThat(Bytes.areAll(result, 8)).isTrue();
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAClosedCuda_isRefusedAsThat(@NonBlocking CudaStream stream) {
+    Cuda gone = Cuda.open(CudaOptions.simulated());
+    CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(gone.device(0).createGraphMemory());
+    gone.close();
+    assertThatThrownBy(() -> stream.beginCapture(options))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("Cuda is closed");
+    stream.synchronize();
   }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.ManagedBuffer;
@@ -137,6 +138,39 @@ class OverlapTest {
         }
         stream.synchronize();
         assertThat(Bytes.areAll(buffer, 1)).isTrue();
+      }
+    }
+  }
+
+  /** The host has managed memory somewhere else where the device is a simulated one. */
+  @CudaTest
+  @SuppressWarnings("restricted")
+  void segmentAtTheDevicesAddress_isTheBuffersOwnToo(Cuda cuda, CudaStream stream) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(64);
+        ManagedBuffer managed = cuda.allocateManaged(64);
+        Buffer device = cuda.allocate(64, stream)) {
+      assertThat(managed.segment().byteSize()).isEqualTo(pinned.segment().byteSize());
+      for (Buffer buffer : List.of(pinned, managed, device)) {
+        MemorySegment own = MemorySegment.ofAddress(buffer.address()).reinterpret(64);
+        CopyBox box = CopyBox.of(8, 2).withSource(0, 16).withTarget(4, 16);
+        List<MemorySegment> rows = List.of(own.asSlice(4, 8));
+        for (ThrowingCallable call :
+            List.<ThrowingCallable>of(
+                () -> buffer.copyFrom(own.asSlice(4, 8)),
+                () -> buffer.copyTo(own.asSlice(4, 8)),
+                () -> buffer.copyFrom(own.asSlice(4, 8), stream),
+                () -> buffer.copyTo(own.asSlice(4, 8), stream),
+                () -> buffer.copyFrom(own, box),
+                () -> buffer.copyTo(own, box),
+                () -> buffer.copyFrom(own, box, stream),
+                () -> buffer.copyTo(own, box, stream),
+                () -> buffer.gatherFrom(rows),
+                () -> buffer.scatterTo(rows))) {
+          assertThatIllegalArgumentException()
+              .as("%s", buffer)
+              .isThrownBy(call)
+              .withMessageMatching(".*(are in both ranges|are in a row of the source and in).*");
+        }
       }
     }
   }
