@@ -60,6 +60,11 @@ class EndedIsForgottenTest {
     };
   }
 
+  private AutoCloseable memoryOfAGraph() {
+    GraphMemoryResource resource = new GraphMemoryResource(device);
+    return stream.capture(() -> resource.allocate(BYTES, stream).close());
+  }
+
   private AutoCloseable definition() {
     GraphDefinition definition = new GraphDefinition(device);
     CudaEvent event = device.createEvent();
@@ -121,6 +126,7 @@ class EndedIsForgottenTest {
         });
     putPools(all);
     all.put("graph", EndedIsForgottenTest::graph);
+    all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
     all.put("definition", EndedIsForgottenTest::definition);
     all.put("graph memory", _ -> device.createGraphMemory());
     all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));

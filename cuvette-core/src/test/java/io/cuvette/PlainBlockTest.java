@@ -135,6 +135,21 @@ class PlainBlockTest {
     base.close();
   }
 
+  /** Its free is the program's own call, which waits for no stream, and for no callback. */
+  @Test
+  void adoptedMemory_isGivenBackAtOnce_whileACallbackHoldsAStream() {
+    Buffer base = buffer(cuda);
+    Buffer adopted = cuda.device(0).adopt(base.address(), BYTES, () -> freed.add(7L));
+    cuda.session().frees().beginHold();
+    try {
+      adopted.close();
+      assertThat(freed).containsExactly(7L);
+    } finally {
+      cuda.session().frees().endHold();
+    }
+    base.close();
+  }
+
   /** It is there before the buffer, and after it. */
   @Test
   void segmentOfRegisteredMemory_isTheProgramsOwn() {

@@ -19,6 +19,8 @@ import io.cuvette.IpcListener;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryResource;
 import io.cuvette.PageHandles;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
@@ -360,6 +362,35 @@ class ElasticSharingTest extends TwoProcesses {
   }
 
   /** Where it was imported for, and on no other: its pages are mapped for that device alone. */
+  /** That has opened descriptors by then. */
+  @Test
+  void exportThatFailsInTheEnd_leavesNoDescriptor() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB)) {
+      pool.export(buffer).close();
+      long before = OpenFiles.count();
+      script.fail("deviceGetUuid", CudaStatus.INVALID_CONTEXT);
+      assertThatThrownBy(() -> pool.export(buffer)).isInstanceOf(CudaException.class);
+      assertThat(OpenFiles.count()).isEqualTo(before);
+      script.unscript("deviceGetUuid");
+    }
+  }
+
+  @Test
+  void buffersThatAreClosed_areNotExported_howeverSmall() {
+    try (ElasticMemoryPool pool = pool()) {
+      for (long bytes : new long[] {0, 1, MIB}) {
+        Buffer closed = pool.allocate(bytes);
+        closed.close();
+        assertThatThrownBy(() -> pool.export(closed))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageEndingWith("is closed");
+      }
+    }
+  }
+
   @Test
   void importedPages_areForTheCodeOfTheirDevice() {
     CudaDevice other = importer.device(1);
