@@ -75,6 +75,20 @@ class EndedIsForgottenTest {
     };
   }
 
+  /** It stays for the program, which frees it behind the launch. */
+  private AutoCloseable memoryOfAGraph() {
+    GraphMemoryResource resource = new GraphMemoryResource(device);
+    List<Buffer> left = new ArrayList<>();
+    CudaGraph graph = stream.capture(() -> left.add(resource.allocate(BYTES, stream)));
+    CudaGraphExec executable = graph.instantiate();
+    executable.launch(stream);
+    return () -> {
+      left.forEach(Buffer::close);
+      executable.close();
+      graph.close();
+    };
+  }
+
   private AutoCloseable pinnedPool() {
     PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
     pool.allocate(BYTES).close();
@@ -128,6 +142,7 @@ class EndedIsForgottenTest {
     all.put("graph", EndedIsForgottenTest::graph);
     all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
     all.put("definition", EndedIsForgottenTest::definition);
+    all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
     all.put("graph memory", _ -> device.createGraphMemory());
     all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));
     return all;
