@@ -177,4 +177,23 @@ class DeallocateTest {
       }
     }
   }
+
+  /** Where nothing is taken back, and nothing could be. */
+  @CudaTest(simulatedOnly = true)
+  void closedCuda_isWhatIsNamed_whateverIsGivenBack(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    List<DriverPoolResource> all = resources(cuda);
+    long address = all.getFirst().allocate(UNEVEN).address();
+    cuda.close();
+    for (DriverPoolResource resource : all) {
+      for (long[] memory : new long[][] {{0, 0}, {0, 1}, {address, 1000}, {address, 1}}) {
+        assertThatThrownBy(() -> resource.deallocate(memory[0], memory[1]))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("closed");
+        assertThatThrownBy(() -> resource.deallocate(memory[0], memory[1], null))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("closed");
+      }
+    }
+  }
 }

@@ -291,16 +291,30 @@ class ElasticSharingTest extends TwoProcesses {
           .as("the driver is asked, a legacy handle is not tried")
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("ElasticMemoryPool.export");
-      Buffer closed = pool.allocate(100);
-      closed.close();
-      assertThatThrownBy(() -> pool.export(closed))
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("is closed");
     }
     try (Cuda without = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:virtualMemory=false"))) {
       assertThatThrownBy(() -> new ElasticMemoryPool(without, EXPORTABLE))
           .isInstanceOf(UnsupportedOperationException.class)
           .hasMessageContaining("MemoryPool");
+    }
+  }
+
+  /** Whatever it was, and of whom. */
+  @Test
+  void closedBuffer_isNotExported() {
+    try (ElasticMemoryPool pool = pool();
+        ElasticMemoryPool other = pool()) {
+      for (Buffer closed :
+          List.of(
+              pool.allocate(100),
+              pool.allocate(0),
+              other.allocate(100),
+              MemoryResource.direct().allocate(100, exporter.currentStream()))) {
+        closed.close();
+        assertThatThrownBy(() -> pool.export(closed))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageEndingWith("is closed");
+      }
     }
   }
 
