@@ -142,7 +142,6 @@ class EndedIsForgottenTest {
     all.put("graph", EndedIsForgottenTest::graph);
     all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
     all.put("definition", EndedIsForgottenTest::definition);
-    all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
     all.put("graph memory", _ -> device.createGraphMemory());
     all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));
     return all;

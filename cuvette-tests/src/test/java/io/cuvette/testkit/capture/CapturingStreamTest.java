@@ -171,6 +171,20 @@ class CapturingStreamTest {
         });
   }
 
+  @CudaTest
+  void callbacksAndFutures_areRefusedByTheirNames(@NonBlocking CudaStream stream) {
+    Capture.of(
+        stream,
+        () -> {
+          assertThatThrownBy(() -> stream.addCallback(() -> {}))
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("addCallback: ");
+          assertThatThrownBy(stream::onComplete)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("onComplete: ");
+        });
+  }
+
   /** The capture of others, which the library knows nothing of before. */
   @CudaTest
   void streamThatWaitsForAnEventOfACapture_keepsForItsGraphWhatItUsesFromThenOn(
