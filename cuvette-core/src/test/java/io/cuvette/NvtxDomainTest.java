@@ -429,6 +429,7 @@ class NvtxDomainTest {
                           : DriverProxy.forward(driver, method, arguments)));
       try (Cuda cuda = Cuda.open(options)) {
         CudaStream stream = cuda.device(0).createStream();
+        assertThat(cuda.isSimulated()).isEqualTo(simulated);
         Nvtx.name(cuda.device(0), "device");
         Nvtx.name(stream, "stream");
         stream.close();
