@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.internal.base.Await;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -152,7 +153,7 @@ class ImportedAgainTest extends OverFakeSharing {
     assertThat(driver.failing).isEmpty();
     AtomicInteger seen = new AtomicInteger();
     Thread other = started(() -> seen.set(known()));
-    awaitIdle(other);
+    assertThat(other.join(Duration.ofSeconds(30))).isTrue();
     assertThat(seen).as("read by another thread").hasValue(1);
     two.get().close();
     one.close();

@@ -78,4 +78,17 @@ class CudaExceptionTest {
     assertThat(new CompilerException("call()", 6, "WRONG", log + "yyy"))
         .hasMessage("call(): WRONG (6)\n" + log + "\n... (3 more characters in log())");
   }
+
+  @Test
+  void compilerException_givesItsParts_alsoWithAnotherLog() {
+    CompilerException failed = new CompilerException("call(1)", 6, "WRONG", "log");
+    CompilerException other = failed.withLog("more");
+    assertThat(other).hasCause(failed).hasMessage("call(1): WRONG (6)\nmore");
+    for (CompilerException each : new CompilerException[] {failed, other}) {
+      assertThat(each.call()).isEqualTo("call(1)");
+      assertThat(each.code()).isEqualTo(6);
+      assertThat(each.status()).isEqualTo("WRONG");
+      assertThat(each.log()).isEqualTo(each == failed ? "log" : "more");
+    }
+  }
 }
