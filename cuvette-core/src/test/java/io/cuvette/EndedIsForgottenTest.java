@@ -76,7 +76,7 @@ class EndedIsForgottenTest {
   }
 
   /** It stays for the program, which frees it behind the launch. */
-  private AutoCloseable memoryOfAGraph() {
+  private AutoCloseable memoryThatAGraphLeft() {
     GraphMemoryResource resource = new GraphMemoryResource(device);
     List<Buffer> left = new ArrayList<>();
     CudaGraph graph = stream.capture(() -> left.add(resource.allocate(BYTES, stream)));
@@ -141,6 +141,7 @@ class EndedIsForgottenTest {
     putPools(all);
     all.put("graph", EndedIsForgottenTest::graph);
     all.put("memory of a graph", EndedIsForgottenTest::memoryOfAGraph);
+    all.put("memory that a graph left", EndedIsForgottenTest::memoryThatAGraphLeft);
     all.put("definition", EndedIsForgottenTest::definition);
     all.put("graph memory", _ -> device.createGraphMemory());
     all.put("library", _ -> device.useLibrary(MathLibrary.CUBLAS, stream, 0));

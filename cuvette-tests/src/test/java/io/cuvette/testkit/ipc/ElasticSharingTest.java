@@ -375,7 +375,6 @@ class ElasticSharingTest extends TwoProcesses {
     }
   }
 
-  /** Where it was imported for, and on no other: its pages are mapped for that device alone. */
   /** That has opened descriptors by then. */
   @Test
   void exportThatFailsInTheEnd_leavesNoDescriptor() {
@@ -405,6 +404,7 @@ class ElasticSharingTest extends TwoProcesses {
     }
   }
 
+  /** Where it was imported for, and on no other: its pages are mapped for that device alone. */
   @Test
   void importedPages_areForTheCodeOfTheirDevice() {
     CudaDevice other = importer.device(1);
