@@ -7,6 +7,7 @@ import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,7 +33,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SimSharedFilesTest extends SimSharingBase {
   private static final int ENTRIES = 1024;
 
-  /** Of 8 TiB each: more than the 2^47 bytes that a program gets addresses for. */
+  private static final SimulatedOptions HUGE = SimulatedOptions.parse("memory=8TiB,context=0");
+  private static final long HUGE_BYTES = 8L << 40;
+
+  /** Of so many: more than the 2^47 bytes that a program gets addresses for. */
   private static final int MOST_MAPPED = 100;
 
   @Test
@@ -314,25 +319,69 @@ class SimSharedFilesTest extends SimSharingBase {
   /** As many as no process has addresses for. */
   @Test
   void importThatCannotBeMapped_keepsNoFile() {
-    SimulatedOptions huge = SimulatedOptions.parse("memory=8TiB,context=0");
     AllocationProperties shared = AllocationProperties.ofDevice(0, MemHandleType.FILE_DESCRIPTOR);
-    List<SimulatedDriver> drivers = new ArrayList<>(List.of(SimulatedDriver.open(huge)));
-    VirtualCalls made = drivers.getFirst().virtual();
-    int descriptor = made.memExportToShareableHandle(made.memCreate(8L << 40, shared));
+    try (SimulatedDriver from = SimulatedDriver.open(HUGE)) {
+      VirtualCalls made = from.virtual();
+      int descriptor = made.memExportToShareableHandle(made.memCreate(HUGE_BYTES, shared));
+      try {
+        assertLastKeepsNoFile(driver -> driver.virtual().memImportFromShareableHandle(descriptor));
+      } finally {
+        DESCRIPTORS.close(descriptor);
+      }
+      assertThat(from.liveSharedFiles()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void memoryThatCannotBeMapped_isNotShared_andKeepsNoFile() {
+    assertLastKeepsNoFile(
+        driver -> driver.sharing().ipcGetMemHandle(0, driver.memory().memAlloc(0, HUGE_BYTES)));
+  }
+
+  @Test
+  void openedMemoryThatCannotBeMapped_keepsNoFile() {
+    try (SimulatedDriver from = SimulatedDriver.open(HUGE)) {
+      byte[] handle = from.sharing().ipcGetMemHandle(0, from.memory().memAlloc(0, HUGE_BYTES));
+      assertLastKeepsNoFile(driver -> driver.sharing().ipcOpenMemHandle(0, handle));
+    }
+  }
+
+  @Test
+  void memoryOfAPoolThatCannotBeMapped_keepsNoFile() {
+    try (SimulatedDriver from = SimulatedDriver.open(HUGE)) {
+      long pool = from.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 0));
+      from.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+      int descriptor = from.sharing().memPoolExportToShareableHandle(pool);
+      try {
+        byte[] pointer =
+            from.sharing()
+                .memPoolExportPointer(from.ordered().memAllocFromPoolAsync(0, HUGE_BYTES, pool, 0));
+        assertLastKeepsNoFile(driver -> {
+          long mapped = driver.sharing().memPoolImportFromShareableHandle(descriptor);
+          try {
+            long _ = driver.sharing().memPoolImportPointer(mapped, pointer);
+          } finally {
+            driver.pools().memPoolDestroy(mapped);
+          }
+        });
+      } finally {
+        DESCRIPTORS.close(descriptor);
+      }
+    }
+  }
+
+  /** Has drivers map that much, one after the other, until one is refused. */
+  private static void assertLastKeepsNoFile(Consumer<SimulatedDriver> maps) {
+    List<SimulatedDriver> drivers = new ArrayList<>();
     try {
       CudaException refused = null;
       while (refused == null && drivers.size() < MOST_MAPPED) {
-        drivers.add(SimulatedDriver.open(huge));
-        VirtualCalls importing = drivers.getLast().virtual();
-        refused =
-            catchThrowableOfType(
-                CudaException.class, () -> importing.memImportFromShareableHandle(descriptor));
+        drivers.add(SimulatedDriver.open(HUGE));
+        refused = catchThrowableOfType(CudaException.class, () -> maps.accept(drivers.getLast()));
       }
       assertThat(refused).hasMessageContaining("mapping 8796093022208 bytes of shared memory");
       assertThat(drivers.getLast().liveSharedFiles()).isZero();
-      assertThat(drivers.getFirst().liveSharedFiles()).isEqualTo(1);
     } finally {
-      DESCRIPTORS.close(descriptor);
       drivers.forEach(SimulatedDriver::close);
     }
   }
