@@ -55,21 +55,6 @@ class CudaExceptionTest {
   }
 
   @Test
-  void compilerException_hasEachPart_alsoWithAnotherLog() {
-    CompilerException failed = new CompilerException("call(1)", 6, "WRONG", "log");
-    CompilerException other = failed.withLog("another");
-    for (CompilerException each : new CompilerException[] {failed, other}) {
-      assertThat(each.call()).isEqualTo("call(1)");
-      assertThat(each.code()).isEqualTo(6);
-      assertThat(each.status()).isEqualTo("WRONG");
-    }
-    assertThat(failed.log()).isEqualTo("log");
-    assertThat(failed.getCause()).isNull();
-    assertThat(other.log()).isEqualTo("another");
-    assertThat(other).hasMessage("call(1): WRONG (6)\nanother").hasCause(failed);
-  }
-
-  @Test
   void compilerException_showsTheStartOfALongLog() {
     assertThat(new CompilerException("call()", 0, "too many", "")).hasMessage("call(): too many");
     String log = "x".repeat(4_000);
