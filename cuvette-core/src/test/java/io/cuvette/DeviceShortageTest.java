@@ -197,6 +197,16 @@ class DeviceShortageTest {
     used.close();
   }
 
+  @Test
+  void whoIsShortOfMemoryOfTheHost_isReleasedNone() {
+    Buffer used = pool.allocate(32 * KIB, one);
+    MemoryPoolCore core = poolOf(used).pool;
+    used.close();
+    assertThat(core.release(null)).isZero();
+    assertThat(pool.totalBytes()).isEqualTo(32 * KIB);
+    assertThat(core.release(cuda.device(0).core())).isEqualTo(32 * KIB);
+  }
+
   /** Only closed pools are waited for, and only if they may have memory of the device. */
   @Test
   void openPool_isNotWaitedFor_andNoneForMemoryOfTheHost() {

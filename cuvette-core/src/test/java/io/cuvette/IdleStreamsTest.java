@@ -58,6 +58,22 @@ class IdleStreamsTest {
     cuda.close();
   }
 
+  /** In whichever order they came back. */
+  @Test
+  void ofEqualBlocks_thoseOfTheStreamThatAllocatedFirst_areTaken() {
+    busy = true;
+    List<Buffer> blocks = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      blocks.add(pool.allocate(64 * KIB, stream()));
+    }
+    blocks.reversed().forEach(Buffer::close);
+    streams.stream().filter(each -> each != three).forEach(three::waitFor);
+    for (Buffer next : blocks) {
+      assertThat(pool.allocate(64 * KIB, three).address()).isEqualTo(next.address());
+    }
+    assertThat(asked).isEmpty();
+  }
+
   @Test
   void bestFitOverAllIdleStreams_isTaken() {
     Buffer large = pool.allocate(256 * KIB, one);

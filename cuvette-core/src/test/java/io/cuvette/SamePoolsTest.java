@@ -187,6 +187,19 @@ class SamePoolsTest {
     assertThat(callsOfClosing(borrowed)).as("it is somebody else's").isEmpty();
   }
 
+  /** One that is imported, and waits for its end, is in nobody's way. */
+  @Test
+  void madePoolsAccess_isTakenBeforeItsEnd_alsoIfAnImportWaitsForThat() {
+    Known made = pool(Kind.MADE, 7);
+    Known imported = pool(Kind.IMPORTED, 7);
+    assertThat(callsOfClosing(imported)).doesNotContain("memPoolDestroy");
+    assertThat(pools.hasRetired()).isTrue();
+    assertThat(callsOfClosing(made)).containsSubsequence("memPoolSetAccess", "memPoolDestroy");
+    pools.poll();
+    assertThat(destroyed()).isEqualTo(2);
+    assertThat(pools.hasRetired()).isFalse();
+  }
+
   private static List<CudaStatus> failures() {
     return Arrays.stream(CudaStatus.values()).filter(each -> each != CudaStatus.SUCCESS).toList();
   }

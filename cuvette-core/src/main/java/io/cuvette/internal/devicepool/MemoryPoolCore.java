@@ -145,7 +145,7 @@ public final class MemoryPoolCore extends PoolCore {
 
   @Override
   public long release(@Nullable Device device) {
-    DevicePool pool = devicePools.get(Objects.requireNonNull(device));
+    DevicePool pool = device == null ? null : devicePools.get(device);
     return pool == null ? 0 : pool.freeAllBlocks(null);
   }
 
@@ -242,7 +242,7 @@ public final class MemoryPoolCore extends PoolCore {
 
   @Override
   public void awaitIfClosed(@Nullable Device device) {
-    DevicePool pool = isClosed() ? devicePools.get(Objects.requireNonNull(device)) : null;
+    DevicePool pool = isClosed() && device != null ? devicePools.get(device) : null;
     if (pool != null) {
       pool.awaitClosed();
     }

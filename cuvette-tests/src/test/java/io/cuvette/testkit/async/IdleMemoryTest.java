@@ -12,6 +12,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
@@ -59,6 +60,18 @@ class IdleMemoryTest {
       assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
       assertThat(resource.attributes().usedMemHigh()).isEqualTo(MIB);
     }
+  }
+
+  /** Its stream took no free then, and whoever waits for a device is to release what it can. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatWasClosedInACapture_isFreedBeforeTheDeviceIsAwaited(
+      Cuda cuda, ScriptedDriver driver, CudaStream stream) {
+    Buffer buffer = MemoryResource.async().allocate(MIB, stream);
+    driver.note("memFreeAsync", "memFree"); // the second is a way to wait
+    stream.capture(buffer::close).close();
+    cuda.device(0).synchronize(); // work before the capture may use it
+    cuda.device(0).synchronize();
+    assertThat(driver.takeNotes()).containsOnlyOnce("memFreeAsync").endsWith("memFree");
   }
 
   @CudaTest

@@ -219,6 +219,23 @@ class PageFailuresTest extends TwoProcesses {
   }
 
   @Test
+  void filesOfAnExportThatFailsAtLast_areClosed() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB)) {
+      pool.export(buffer).close();
+      long before = OpenFiles.count(); // of memory that could be exported again
+      try (PageHandles _ = pool.export(buffer)) {
+        assertThat(OpenFiles.count()).isGreaterThan(before);
+      }
+      assertThat(OpenFiles.count()).isEqualTo(before);
+      script.fail("deviceGetUuid", CudaStatus.UNKNOWN, 1);
+      assertThatThrownBy(() -> pool.export(buffer)).hasMessageContaining("deviceGetUuid");
+      assertThat(OpenFiles.count()).isEqualTo(before);
+    }
+  }
+
+  @Test
   void addressesOfPagesThatMayStayMapped_areFreedWithTheCuda() {
     script.note("memAddressFree");
     assertThatThrownBy(() ->

@@ -252,6 +252,10 @@ class ClosedCudaTest {
       calls.put("pinned: " + bytes, () -> pinned.allocate(bytes));
       calls.put("directPinned: " + bytes, () -> cuda.directPinned().allocate(bytes));
     }
+    DeviceMemoryResource resource = new DeviceMemoryResource(device);
+    calls.put("deallocate", () -> resource.deallocate(buffer.address(), 64));
+    calls.put("deallocate nothing", () -> resource.deallocate(0, 0));
+    calls.put("deallocate nothing in a stream", () -> resource.deallocate(0, 0, stream));
     calls.put("freeAllBlocks", () -> async.freeAllBlocks(stream));
     calls.put("graph memory", device::createGraphMemory);
     calls.put("graph memory with room", () -> device.createGraphMemory(64));
