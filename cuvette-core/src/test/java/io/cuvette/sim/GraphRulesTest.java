@@ -356,6 +356,7 @@ class GraphRulesTest extends SimTestBase {
     long unused = graph(new GraphNodeParams.Empty());
     long _ = driver.graphs().graphConditionalHandleCreate(0, unused, 0, true);
     assertThat(instantiate(unused, 0).result()).isEqualTo(5);
+    assertThat(instantiate(unused, 4).result()).as("launched from the device").isEqualTo(5);
 
     long graph = driver.graphs().graphCreate();
     long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);

@@ -49,7 +49,12 @@ class SimSharedEndsTest extends SimSharingBase {
     long again = importer.sharing().memPoolImportPointer(mapped, handle);
     fill(importer, again, 4, KIB, in);
     importer.memory().memFree(0, again);
+    long kept = importer.sharing().memPoolImportPointer(mapped, handle);
+    fill(importer, kept, 3, KIB, in);
+    assertThat(read(importer, kept)).isEqualTo((byte) 3);
     exporter.memory().memFree(0, ours);
+    assertThat(read(importer, kept)).as("it may be another's").isNotEqualTo((byte) 3);
+    importer.memory().memFree(0, kept);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "of an allocation that was freed",

@@ -15,15 +15,21 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
+import java.util.Map;
 
 class ManagedMemoryTest {
   private static final int READ_MOSTLY = 1;
   private static final int PREFERRED_LOCATION = 2;
   private static final int LAST_PREFETCH_LOCATION = 4;
   private static final int CPU = -1;
+  private static final int PREFERRED_ID = 6;
   private static final int NOWHERE = -2;
 
   @CudaTest
@@ -130,6 +136,25 @@ class ManagedMemoryTest {
       buffer.prefetch(MemoryLocation.host());
       buffer.advise(MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.host());
     }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void memoryOfAPool_prefersThePlaceOfThePool_ifItHasOne(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    Map<Integer, Integer> places =
+        Map.of(MemLocationType.NONE, NOWHERE, MemLocationType.DEVICE, 0, MemLocationType.HOST, CPU);
+    places.forEach((type, preferred) -> {
+      int id = type == MemLocationType.NONE ? 5 : 0; // which says nothing
+      PoolProperties properties = new PoolProperties(MemAllocationType.MANAGED, 0, type, id, 0);
+      long pool = driver.pools().memPoolCreate(properties);
+      long address = driver.ordered().memAllocFromPoolAsync(0, PAGE, pool, 0);
+      assertThat(driver.memory().memRangeGetAttribute(0, PREFERRED_LOCATION, address, PAGE))
+          .as("type " + type)
+          .isEqualTo(preferred);
+      assertThat(driver.memory().memRangeGetAttribute(0, PREFERRED_ID, address, PAGE)).isZero();
+      driver.memory().memFree(0, address);
+      driver.pools().memPoolDestroy(pool);
+    });
   }
 
   private static int attribute(ManagedBuffer buffer, int attribute) {

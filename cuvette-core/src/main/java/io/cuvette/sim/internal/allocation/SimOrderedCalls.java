@@ -153,7 +153,7 @@ public final class SimOrderedCalls implements OrderedCalls {
     }
     HostBlock.Kind kind = pool.kind.isManaged() ? HostBlock.Kind.MANAGED : HostBlock.Kind.PINNED;
     HostBlock block = machine.hostMemory.allocate(kind, device, bytes, machine.nextId(), 0);
-    if (pool.kind.isManaged() && pool.kind.locationType() != MemLocationType.NONE) {
+    if (pool.kind.isManaged()) {
       RangeAdvice.Location preferred =
           new RangeAdvice.Location(pool.kind.locationType(), pool.kind.locationId());
       block.advice.change(0, bytes, advice -> advice.withPreferred(preferred));
