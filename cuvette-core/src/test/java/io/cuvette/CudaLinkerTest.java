@@ -222,6 +222,9 @@ class CudaLinkerTest {
     assertThatThrownBy(() -> linker.link(Kind.FATBIN, List.of(PTX), calls))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("CUBIN or PTX");
+    assertThatThrownBy(() -> linker.link(Kind.PTX, List.of(PTX, LTO), calls))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("PTX at index 0");
     assertThatThrownBy(() -> linker.link(Kind.PTX, List.of(LTO, PTX), calls))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("inputs: PTX at index 1 (expected: LTOIR alone, to link to PTX)");

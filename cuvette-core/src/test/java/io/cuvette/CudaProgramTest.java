@@ -261,6 +261,7 @@ class CudaProgramTest {
           program.withOptions(options.withArchitecture("sm_90a")),
           program.withOptions(options.withHeader("c.h", "int c;")),
           program.withOptions(options.withHeader("c.h", "int d;")),
+          program.withOptions(options.withHeader("d.h", "int d;")),
           program.withOptions(options.withNameExpression("f")),
           program.withOptions(options.withNameExpression("g")),
           program.withOptions(options.withNameExpression("f").withNameExpression("g")),

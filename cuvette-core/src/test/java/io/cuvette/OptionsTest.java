@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -123,5 +124,14 @@ class OptionsTest {
           .hasMessageContaining(":");
       return null;
     }
+  }
+
+  @Test
+  void constructorsThatLeaveOut_takeTheDefaults() {
+    assertThat(new DeviceMemoryResourceOptions(4096))
+        .isEqualTo(DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(4096));
+    OptionalInt node = OptionalInt.of(0);
+    assertThat(new PinnedMemoryResourceOptions(4096, node))
+        .isEqualTo(new PinnedMemoryResourceOptions(4096, node, false));
   }
 }

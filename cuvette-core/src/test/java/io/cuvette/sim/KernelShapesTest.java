@@ -88,6 +88,7 @@ class KernelShapesTest extends SimTestBase {
             new Refused(block(1, 1, 0), INVALID_VALUE, "blockZ: 0 (expected: 1 to 64)"),
             new Refused(block(1, 1, 65), INVALID_VALUE, "blockZ: 65"),
             new Refused(block(64, 16, 2), INVALID_VALUE, "threads of a block: 2048"),
+            new Refused(block(5, 205, 1), INVALID_VALUE, "threads of a block: 1025"),
             new Refused(block(2, 513, 1), INVALID_VALUE, "threads of a block: 1026"),
             new Refused(block(1024, 1024, 64), INVALID_VALUE, "threads of a block: 67108864"),
             new Refused(cluster(0, 1, 1), INVALID_VALUE, "clusterX: 0 (expected: 1 to 16)"),
