@@ -3,7 +3,10 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cuvette.driver.CompilerException;
+import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.internal.channel.Closing;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -92,5 +95,38 @@ class SmallAnswersTest extends OverFakeSharing {
           })
           .close();
     }
+  }
+
+  @Test
+  void simulation_isWhatTheDriverSays() {
+    for (boolean isSimulated : new boolean[] {true, false}) {
+      CudaOptions options =
+          CudaOptions.simulated()
+              .withDecorator(driver ->
+                  new ForwardingDriver(driver) {
+                    @Override
+                    public boolean isSimulated() {
+                      return isSimulated;
+                    }
+                  });
+      try (Cuda own = Cuda.open(options)) {
+        assertThat(own.isSimulated()).isEqualTo(isSimulated);
+      }
+    }
+  }
+
+  @Test
+  void failureOfACompiler_hasWhatItWasMadeOf_alsoWithAnotherLog() {
+    CompilerException failure = new CompilerException("nvrtcCall(x=1)", 6, "NAME", "a log");
+    CompilerException other = failure.withLog("another");
+    for (CompilerException each : List.of(failure, other)) {
+      assertThat(each.call()).isEqualTo("nvrtcCall(x=1)");
+      assertThat(each.code()).isEqualTo(6);
+      assertThat(each.status()).isEqualTo("NAME");
+      assertThat(each).hasMessageStartingWith("nvrtcCall(x=1): NAME (6)\n");
+    }
+    assertThat(failure.log()).isEqualTo("a log");
+    assertThat(other.log()).isEqualTo("another");
+    assertThat(other).hasCause(failure);
   }
 }
