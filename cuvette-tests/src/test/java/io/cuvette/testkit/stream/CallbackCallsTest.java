@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
@@ -110,6 +111,45 @@ class CallbackCallsTest {
         });
     assertThat(direct.isClosed()).isTrue();
     assertThat(pinned.isClosed()).isTrue();
+  }
+
+  @CudaTest
+  void whatACapturingStreamDoesNotTake_isNamed(CudaStream stream) {
+    CudaGraph graph =
+        stream.capture(() -> {
+          assertThatThrownBy(stream::onComplete)
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("onComplete: %s is capturing a graph", stream);
+          assertThatThrownBy(() -> stream.addCallback(() -> {}))
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageStartingWith("addCallback: %s is capturing a graph", stream);
+        });
+    graph.close();
+  }
+
+  /** Code of the user frees it, which waits for no stream as far as the library knows. */
+  @CudaTest(simulatedOnly = true)
+  void adoptedMemory_isFreedAtOnce_whileCallbacksGoOn(Cuda cuda, CudaStream stream)
+      throws Exception {
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    CompletableFuture<Void> over = new CompletableFuture<>();
+    AtomicInteger freed = new AtomicInteger();
+    try (Buffer direct = MemoryResource.direct().allocate(64, stream)) {
+      CompletableFuture<Void> callback =
+          stream.addCallback(() -> {
+            boolean _ = begun.complete(null);
+            over.join();
+          });
+      begun.get(60, TimeUnit.SECONDS);
+      try {
+        cuda.device(0).adopt(direct.address(), 64, freed::incrementAndGet).close();
+        assertThat(freed).hasValue(1);
+      } finally {
+        boolean _ = over.complete(null);
+      }
+      callback.get(60, TimeUnit.SECONDS);
+    }
+    assertThat(freed).hasValue(1);
   }
 
   @CudaTest(simulatedOnly = true)
