@@ -30,6 +30,10 @@ import org.junit.jupiter.api.Timeout;
 class WaitingKernelTest {
   private static final AtomicInteger NAMES = new AtomicInteger();
   private static final Duration SHORT = Duration.ofMillis(50);
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
+
+  /** More refusals than a function may go on after. */
+  private static final int MANY = 3_000;
 
   private final SimulatedDriver driver =
       SimulatedDriver.open(
@@ -123,6 +127,36 @@ class WaitingKernelTest {
                 })
             .withPatience(SHORT);
     assertFails(kernel, 8, CudaStatus.LAUNCH_TIMEOUT, "thread (3, 0, 0): its function has waited");
+  }
+
+  /** It is not what goes on in spite of its refusals. */
+  @Test
+  void threadThatUsesTheViewOfAFunctionThatWasLeft_isRefusedEachTime() throws InterruptedException {
+    CountDownLatch never = new CountDownLatch(1);
+    AtomicReference<KernelThread> left = new AtomicReference<>();
+    SimulatedKernel kernel =
+        kernel(
+                t -> {
+                  left.set(t);
+                  awaitQuietly(never);
+                })
+            .withPatience(SHORT);
+    assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited");
+    AtomicInteger refused = new AtomicInteger();
+    Thread other =
+        Thread.ofPlatform()
+            .daemon()
+            .start(() -> {
+              for (int i = 0; i < MANY; i++) {
+                try {
+                  left.get().syncThreads();
+                } catch (IllegalStateException e) {
+                  refused.incrementAndGet();
+                }
+              }
+            });
+    assertThat(other.join(PATIENCE)).isTrue();
+    assertThat(refused).hasValue(MANY);
   }
 
   @Test
