@@ -197,13 +197,14 @@ class ElasticSharingTest extends TwoProcesses {
         CudaStream two = there().createStream()) {
       DeviceBuffer first = there().importBuffer(handles, one);
       DeviceBuffer second = there().importBuffer(handles, two);
-      first.fill((byte) 1, one);
+      first.slice(0, 2048).fill((byte) 1, one);
       first.close();
-      second.fill((byte) 2, two);
+      second.slice(2048, 2048).fill((byte) 2, two);
       second.close();
       assertThat(one.isDone()).isTrue();
       assertThat(two.isDone()).isTrue();
-      assertThat(bytes(ours)).containsOnly(2);
+      assertThat(bytes(ours.slice(0, 2048))).containsOnly(1);
+      assertThat(bytes(ours.slice(2048, 2048))).containsOnly(2);
     }
   }
 
