@@ -23,11 +23,16 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -251,6 +256,31 @@ class ManagedResourceTest {
           .hasMessageContaining("device 0 has no concurrent managed access")
           .hasMessageContaining("allocateManaged");
     }
+  }
+
+  /** Once in a process, by whichever device it is that has none. */
+  @CudaTest(simulatedOnly = true)
+  void hostThatMustNotTouchWhatADeviceWorksOn_isToldOnce(Cuda cuda, ScriptedDriver driver)
+      throws ReflectiveOperationException {
+    Field warned = ManagedMemoryResource.class.getDeclaredField("WARNED");
+    warned.setAccessible(true);
+    ((AtomicBoolean) warned.get(null)).set(false);
+    List<LogRecord> told = new ArrayList<>();
+    long thread = Thread.currentThread().threadId();
+    Logger log = Logger.getLogger(ManagedMemoryResource.class.getName());
+    log.setFilter(each -> each.getLongThreadID() != thread || !told.add(each));
+    try {
+      new ManagedMemoryResource(cuda).close();
+      assertThat(told).as("there is no reason").isEmpty();
+      answerAttribute(driver, CONCURRENT_MANAGED_ACCESS, OptionalInt.of(0));
+      new ManagedMemoryResource(cuda).close();
+      new ManagedMemoryResource(cuda, DEFAULTS).close();
+    } finally {
+      log.setFilter(null);
+    }
+    assertThat(told).hasSize(1);
+    assertThat(told.getFirst().getLevel()).isEqualTo(Level.WARNING);
+    assertThat(told.getFirst().getMessage()).contains("has no concurrent managed access");
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
