@@ -4,8 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.StreamCalls;
+import io.cuvette.instrument.ForwardingDevices;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
@@ -30,6 +35,9 @@ class DeviceShortageTest {
 
   /** Whether streams say that they are not done; what waits for an event finds them done. */
   private boolean busy;
+
+  /** How often the driver was asked for its free memory. */
+  private int infos;
 
   /** What is done as the driver gets memory back next. */
   private Runnable atFree = () -> {};
@@ -101,6 +109,22 @@ class DeviceShortageTest {
     assertThat(shortage.hasForgotten()).isTrue();
     assertThat(block.reclaim()).isTrue();
     assertThat(shortage.hasForgotten()).isFalse();
+  }
+
+  /** Whether upstream is worth asking again is no question for who has memory. */
+  @Test
+  void driver_isAskedForFreeMemory_onceBeforeASearch_andAfterOneThatFindsNothing() {
+    Buffer free = pool.allocate(32 * KIB, one);
+    Refusals refusals = new Refusals();
+    refusals.add(new CudaException(CudaStatus.OUT_OF_MEMORY, "upstream()", "the test's"));
+    Request request = new Request(block(free).arena, 32 * KIB, 32 * KIB, one.core(), refusals);
+    free.close();
+    DeviceShortage shortage = new DeviceShortage(poolOf(free), request);
+    int before = infos;
+    assertThat(shortage.search()).isNotNull();
+    assertThat(infos).isEqualTo(before + 1);
+    assertThat(shortage.search()).isNull();
+    assertThat(infos).isEqualTo(before + 3);
   }
 
   @Test
@@ -254,6 +278,20 @@ class DeviceShortageTest {
             super.memFree(device, address);
           }
         };
+
+    private final DeviceCalls deviceCalls =
+        new ForwardingDevices(delegate().devices()) {
+          @Override
+          public MemoryInfo memGetInfo(int device) {
+            infos++;
+            return super.memGetInfo(device);
+          }
+        };
+
+    @Override
+    public DeviceCalls devices() {
+      return deviceCalls;
+    }
 
     @Override
     public StreamCalls streams() {
