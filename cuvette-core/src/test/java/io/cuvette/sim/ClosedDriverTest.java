@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.LaunchParameters;
@@ -15,7 +16,9 @@ import io.cuvette.driver.MatrixType;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -314,6 +317,35 @@ class ClosedDriverTest {
         () -> DRIVER.graphs().graphConditionalHandleCreate(1, 8, 3, true));
     says(
         "cuGraphDebugDotPrint(graph=0x8, flags=2)", () -> DRIVER.graphs().graphDebugDotPrint(8, 2));
+  }
+
+  /** The functions of CUDA have names of their own for each kind of node. */
+  @Test
+  void callsOfNodes_areNamedAsThoseOfTheirKind() {
+    Map<String, GraphNodeParams> kinds = new LinkedHashMap<>();
+    kinds.put("Kernel", new GraphNodeParams.Kernel(3, SHAPE, ARGUMENTS));
+    kinds.put("Memcpy", new GraphNodeParams.Copy(1, 2, 3));
+    kinds.put("Memset", new GraphNodeParams.Fill(1, 2, 4, 3));
+    kinds.put("Host", new GraphNodeParams.Host(() -> {}));
+    kinds.put("ChildGraph", new GraphNodeParams.Child(9));
+    kinds.put("Empty", EMPTY);
+    kinds.put("EventWait", new GraphNodeParams.EventWait(4));
+    kinds.put("EventRecord", new GraphNodeParams.EventRecord(4));
+    kinds.put("MemAlloc", new GraphNodeParams.Allocation(0, 8, List.of(), 0));
+    kinds.put("MemFree", new GraphNodeParams.Free(4));
+    kinds.put("", new GraphNodeParams.Conditional(5, GraphConditionType.IF, 1));
+    kinds.forEach((kind, params) -> {
+      says(
+          "cuGraphAdd%sNode(graph=0x8, dependencies=2, %s, device=1)".formatted(kind, params),
+          () -> DRIVER.graphs().graphAddNode(1, 8, TWO, params));
+      says(
+          "cuGraph%sNodeSetParams(node=0x7, %s, device=1)".formatted(kind, params),
+          () -> DRIVER.graphs().graphNodeSetParams(1, 7, params));
+      says(
+          "cuGraphExec%sNodeSetParams(executable=0x6, node=0x7, %s, device=1)"
+              .formatted(kind, params),
+          () -> DRIVER.graphs().graphExecNodeSetParams(1, 6, 7, params));
+    });
   }
 
   @Test

@@ -140,6 +140,16 @@ class DevicesTest extends SimTestBase {
   }
 
   @Test
+  void limitsThatNobodySet_areThoseOfANewContext() {
+    long[] values = {1024, 1 << 20, 8 << 20, -1, 2048, 64, 0};
+    for (int limit = 0; limit < values.length; limit++) {
+      if (values[limit] >= 0) {
+        assertThat(driver.devices().ctxGetLimit(1, limit)).isEqualTo(values[limit]);
+      }
+    }
+  }
+
+  @Test
   void limits_areSetAndRead_perDevice() {
     assertThat(driver.devices().ctxGetLimit(0, 0)).isEqualTo(1024);
     driver.devices().ctxSetLimit(0, 0, 4096);
@@ -147,7 +157,10 @@ class DevicesTest extends SimTestBase {
     assertThat(driver.devices().ctxGetLimit(1, 0)).isEqualTo(1024);
     driver.devices().ctxSetLimit(0, 6, Long.MAX_VALUE);
     assertThat(driver.devices().ctxGetLimit(0, 6)).isEqualTo(SimLimits.MAX_PERSISTING_L2);
-    assertFails(CudaStatus.UNSUPPORTED_LIMIT, "limit: 3", () -> driver.devices().ctxGetLimit(0, 3));
+    assertFails(
+        CudaStatus.UNSUPPORTED_LIMIT,
+        "limit: 3 (expected: one of [0, 1, 2, 4, 5, 6])",
+        () -> driver.devices().ctxGetLimit(0, 3));
     assertFails(
         CudaStatus.UNSUPPORTED_LIMIT, "limit: 77", () -> driver.devices().ctxSetLimit(0, 77, 1));
     assertFails(CudaStatus.INVALID_VALUE, "limit: -1", () -> driver.devices().ctxGetLimit(0, -1));

@@ -189,6 +189,37 @@ class GraphLaunchRulesTest {
     }
   }
 
+  /** What a launch waits for stays where it is, and takes nothing of the launch to its stream. */
+  @Test
+  void workBehindAWaitOfAGraph_isInNoStreamOfTheProgram() {
+    long memory = driver.memory().memAlloc(0, 64);
+    long event = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, event, other);
+    long graph = driver.graphs().graphCreate();
+    long wait = add(0, graph, new GraphNodeParams.EventWait(event));
+    GraphNodeParams fill = new GraphNodeParams.Fill(memory, 1, 1, 64);
+    long last = driver.graphs().graphAddNode(0, graph, new long[] {wait}, fill).node();
+    assertThat(driver.graphs().graphGetNodes(graph)).containsExactly(wait, last);
+    hold(other);
+    driver.graphs().graphLaunch(0, executable(graph), one);
+    driver.streams().streamSynchronize(0, one);
+    assertThat(driver.streams().streamQuery(0, other)).isFalse();
+  }
+
+  @Test
+  void upload_isWorkOfItsStream() {
+    try (SimulatedDriver lazy = SimulatedDriver.open(SimulatedOptions.parse("pace=lazy"))) {
+      long stream = lazy.streams().streamCreateWithPriority(0, 1, 0);
+      long graph = lazy.graphs().graphCreate();
+      long executable = lazy.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+      assertThat(lazy.streams().streamQuery(0, stream)).isTrue();
+      lazy.graphs().graphUpload(0, executable, stream);
+      assertThat(lazy.streams().streamQuery(0, stream)).isFalse();
+      lazy.streams().streamSynchronize(0, stream);
+      assertThat(lazy.streams().streamQuery(0, stream)).isTrue();
+    }
+  }
+
   @Test
   void launchThatNeedsAFailedDevice_isRefused_atAnyDepth() {
     long memory = driver.memory().memAlloc(1, 64);

@@ -197,7 +197,9 @@ class GraphNodesTest extends SimTestBase {
     String plain = driver.graphs().graphDebugDotPrint(graph, 0);
     assertThat(plain)
         .contains("\"node_%x\" [shape=box, label=\"CONDITIONAL\"]".formatted(node.node()))
-        .contains("subgraph \"cluster_%x\"".formatted(inside))
+        .contains(
+            "subgraph \"cluster_%x\"".formatted(inside), "label=\"graph_%x\"".formatted(inside))
+        .contains("label=\"graph_%x\"".formatted(graph))
         .contains("\"node_%x\" [shape=box, label=\"MEMSET\"]".formatted(fill));
     assertThat(driver.graphs().graphDebugDotPrint(graph, CONDITIONALS))
         .contains("label=\"CONDITIONAL\\nConditional[condition=", "size=1]\"]", "\"MEMSET\"");
@@ -205,6 +207,27 @@ class GraphNodesTest extends SimTestBase {
         .contains("CONDITIONAL\\n0x%x\\nConditional[".formatted(node.node()))
         .contains("MEMSET\\n0x%x\\nFill[".formatted(fill));
     assertThat(driver.graphs().graphDebugDotPrint(graph, 1 << 20)).isEqualTo(plain);
+  }
+
+  @Test
+  void copiesAndFills_areEnabledAndDisabled() {
+    write(memory, new byte[64]);
+    GraphNodeParams copy = new GraphNodeParams.Copy(memory + 8, memory, 8);
+    long first = added(graph, fill()).node();
+    long second = driver.graphs().graphAddNode(0, graph, new long[] {first}, copy).node();
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    for (boolean fills : new boolean[] {false, true}) {
+      for (boolean copies : new boolean[] {false, true}) {
+        write(memory, new byte[64]);
+        driver.graphs().graphNodeSetEnabled(executable, first, fills);
+        driver.graphs().graphNodeSetEnabled(executable, second, copies);
+        assertThat(driver.graphs().graphNodeGetEnabled(executable, first)).isEqualTo(fills);
+        assertThat(driver.graphs().graphNodeGetEnabled(executable, second)).isEqualTo(copies);
+        driver.graphs().graphLaunch(0, executable, 0);
+        driver.streams().streamSynchronize(0, 0);
+        assertThat(read(memory, 16)).startsWith(fills ? 1 : 0).endsWith(fills && copies ? 1 : 0);
+      }
+    }
   }
 
   @Test

@@ -45,6 +45,19 @@ class PagedBytesTest {
   }
 
   @Test
+  void lastByteOfManyPages_isThereAsAnyOther() {
+    for (long pages : new long[] {1, 2, 511, 512, 513, 65_535, 65_536, 65_537, 131_072}) {
+      for (long bytes : new long[] {pages * PAGE - 1, pages * PAGE}) {
+        PagedBytes paged = new PagedBytes(bytes);
+        paged.write(bytes - 1, MemorySegment.ofArray(new byte[] {5}));
+        byte[] read = new byte[1];
+        paged.read(bytes - 1, MemorySegment.ofArray(read));
+        assertThat(read[0]).isEqualTo((byte) 5);
+      }
+    }
+  }
+
+  @Test
   void randomWritesFillsAndCopies_giveTheBytesOfAnArray() {
     for (int seed = 0; seed < SEEDS; seed++) {
       SplittableRandom random = new SplittableRandom(seed);

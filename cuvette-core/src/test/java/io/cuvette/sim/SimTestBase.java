@@ -20,6 +20,10 @@ abstract class SimTestBase {
   static final long MIB = 1L << 20;
   static final long GIB = 1L << 30;
   private static final long PATIENCE_SECONDS = 40;
+
+  /** What messages have where a value of theirs is missing. */
+  private static final String[] UNFILLED = {"%d", "%s", "%x", "%,d", "null"};
+
   static final long NO_HANDLE = 0x51L << 56 | 0xFFF0;
 
   final SimulatedDriver driver =
@@ -59,6 +63,7 @@ abstract class SimTestBase {
     assertThatExceptionOfType(CudaException.class)
         .isThrownBy(call)
         .withMessageContaining(message)
+        .withMessageNotContainingAny(UNFILLED)
         .satisfies(e -> org.assertj.core.api.Assertions.assertThat(e.status()).isEqualTo(status));
   }
 

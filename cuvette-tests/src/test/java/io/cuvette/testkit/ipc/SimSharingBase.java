@@ -101,6 +101,7 @@ abstract class SimSharingBase {
     assertThatExceptionOfType(CudaException.class)
         .isThrownBy(call)
         .withMessageContaining(message)
+        .withMessageNotContainingAny("%d", "%s", "%x", "null")
         .satisfies(e -> assertThat(e.status()).isEqualTo(status));
   }
 }
