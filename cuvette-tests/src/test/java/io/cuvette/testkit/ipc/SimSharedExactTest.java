@@ -228,4 +228,52 @@ class SimSharedExactTest extends SimSharingBase {
     exporter.pools().memPoolDestroy(pool);
     assertThat(exporter.liveSharedFiles()).as("but for the event").isEqualTo(1);
   }
+
+  /** The second of two, too, behind the first that was given out again. */
+  @Test
+  void memoryOfASharedPool_thatIsGivenOutAgain_isAsUntouched() {
+    long pool = pool(DEVICE);
+    for (int round = 0; round < 3; round++) {
+      long[] both = {allocate(pool, MIB), allocate(pool, MIB)};
+      for (long each : both) {
+        assertThat(read(exporter, each)).as("round %d", round).isEqualTo(UNTOUCHED);
+        fill(exporter, each, 7, MIB, out);
+      }
+      for (long each : both) {
+        exporter.ordered().memFreeAsync(0, each, out);
+      }
+      exporter.streams().streamSynchronize(0, out);
+    }
+  }
+
+  /** There is one mapping of an allocation, and none while it is being taken away. */
+  @Test
+  void allocationThatIsImportedAgain_whileItsMappingIsBeingFreed_hasANewOne() {
+    long pool = pool(DEVICE);
+    byte[] pointer = exporter.sharing().memPoolExportPointer(allocate(pool, 64));
+    long mapped = imported(pool);
+    long first = importer.sharing().memPoolImportPointer(mapped, pointer);
+    assertThat(importer.sharing().memPoolImportPointer(mapped, pointer)).isEqualTo(first);
+    CountDownLatch go = hold(importer, in);
+    importer.ordered().memFreeAsync(0, first, in);
+    long second = importer.sharing().memPoolImportPointer(mapped, pointer);
+    assertThat(second).isNotEqualTo(first);
+    go.countDown();
+    importer.streams().streamSynchronize(0, in);
+    assertThat(importer.sharing().memPoolImportPointer(mapped, pointer)).isEqualTo(second);
+    fill(importer, second, 4, 64, in);
+  }
+
+  @Test
+  void recordThatWasDoneBeforeTheExport_isDoneForOthers() {
+    long early = exporter.events().eventCreate(0, INTERPROCESS);
+    exporter.events().eventRecord(0, early, out);
+    exporter.streams().streamSynchronize(0, out);
+    long seen =
+        importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, early));
+    assertThat(importer.events().eventQuery(0, seen)).isTrue();
+    exporter.events().eventDestroy(0, early);
+    importer.events().eventDestroy(0, seen);
+    assertThat(exporter.liveSharedFiles()).as("but for the other event").isEqualTo(1);
+  }
 }
