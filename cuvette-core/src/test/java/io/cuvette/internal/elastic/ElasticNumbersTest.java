@@ -344,6 +344,21 @@ class ElasticNumbersTest {
     assertThat(cuda.driver().devices().memGetInfo(0).freeBytes()).isEqualTo(before + 2 * MIB);
   }
 
+  @Test
+  void memoryOfAClosedPoolThatOthersAreDoneWith_isReleasedByTheNextWhoFreesAll() {
+    Buffer pending = pool.allocate(2 * MIB, home);
+    CountDownLatch goOn = new CountDownLatch(1);
+    var _ = other.addCallback(() -> Await.until(() -> goOn.getCount() == 0, PATIENCE_NANOS));
+    pending.recordUse(other);
+    pending.close();
+    pool.close();
+    long before = cuda.driver().devices().memGetInfo(0).freeBytes();
+    goOn.countDown();
+    other.synchronize();
+    assertThat(cuda.defaultMemoryPool().freeAllBlocks()).isZero();
+    assertThat(cuda.driver().devices().memGetInfo(0).freeBytes()).isEqualTo(before + 2 * MIB);
+  }
+
   /** Nobody asked the pool for anything before. */
   @Test
   void fragmentation_isThatOfNow() {
