@@ -328,7 +328,7 @@ class CallbackCrowdTest {
     Method look = Callbacks.class.getDeclaredMethod("look");
     look.setAccessible(true);
     for (int i = 0; i < LOOKS; i++) {
-      look.invoke(callbacks);
+      Object _ = look.invoke(callbacks);
     }
     assertThat(Await.until(() -> !frees.isAnyLeft(), PATIENCE_NANOS)).isTrue();
   }

@@ -293,7 +293,7 @@ class SimSharedFilesTest extends SimSharingBase {
     boolean isShared = false;
     boolean isThatLarge = false;
     for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
-      String[] words = line.split(" +");
+      String[] words = line.split(" +", -1);
       if (words[0].contains("-")) {
         isShared = line.contains("memfd:cuvette-sim");
       } else if (words[0].equals("Size:")) {
