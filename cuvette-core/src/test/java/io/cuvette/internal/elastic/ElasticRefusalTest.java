@@ -10,12 +10,17 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.EngineMemory;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -68,5 +73,38 @@ class ElasticRefusalTest {
     long before = devicePool.takes();
     pool.allocate(512, stream).close();
     assertThat(devicePool.takes()).isEqualTo(before + 1);
+  }
+
+  /** Each is a call of the driver, and whoever comes next asks others. */
+  @Test
+  void missAsksEightStreamsAtMost_inTurn() {
+    Set<Object> asked = ConcurrentHashMap.newKeySet();
+    CudaOptions busy =
+        CudaOptions.simulated()
+            .withDecorator(driver ->
+                DriverProxy.of((method, arguments) -> {
+                  boolean asks = method.getName().equals("streamQuery");
+                  boolean _ = asks && asked.add(arguments[1]);
+                  return asks ? (Object) false : DriverProxy.forward(driver, method, arguments);
+                }));
+    try (Cuda many = Cuda.open(busy);
+        ElasticMemoryPool asking = new ElasticMemoryPool(many)) {
+      List<CudaStream> streams = new ArrayList<>(); // reachable
+      for (int i = 0; i < 20; i++) {
+        streams.add(many.device(0).createStream(StreamOptions.NON_BLOCKING));
+        Buffer freed = asking.allocate(MIB, streams.getLast());
+        buffers.add(asking.allocate(MIB, streams.getLast())); // lies between
+        freed.fill((byte) 1, streams.getLast());
+        freed.close();
+      }
+      Set<Object> all = new HashSet<>();
+      for (int miss = 1; miss <= 2; miss++) {
+        asked.clear();
+        buffers.add(asking.allocate(8 * MIB, many.device(0).nullStream()));
+        assertThat(asked).hasSize(8);
+        all.addAll(asked);
+      }
+      assertThat(all).hasSize(16);
+    }
   }
 }
