@@ -195,9 +195,12 @@ class CudaLinkerTest {
   @Test
   void inputOfANewerCompiler_isExplained() {
     calls.failing = Set.of("complete");
-    calls.status = 14;
-    assertThatThrownBy(() -> linker.link(Kind.CUBIN, List.of(LTO), calls))
-        .hasMessageContaining("This is nvJitLink 12.9, scripted: it links what compilers up to");
+    for (int status : new int[] {5, 14}) {
+      calls.status = status;
+      assertThatThrownBy(() -> linker.link(Kind.CUBIN, List.of(LTO), calls))
+          .hasMessageContaining("errors\ninfos\n")
+          .hasMessageContaining("This is nvJitLink 12.9, scripted: it links what compilers up to");
+    }
     calls.failing = Set.of("complete", "log");
     assertThatThrownBy(() -> linker.link(Kind.CUBIN, List.of(LTO), calls))
         .hasMessageContaining("complete()")

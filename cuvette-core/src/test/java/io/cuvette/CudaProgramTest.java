@@ -91,8 +91,10 @@ class CudaProgramTest {
   @Test
   void compilerThatGivesNothing_isAnError() {
     compiler.code = new byte[0];
-    assertThatThrownBy(() -> compile(program("source")))
+    CompilerOptions options = CompilerOptions.DEFAULTS.withDefine("WORD");
+    assertThatThrownBy(() -> compile(program("source").withOptions(options)))
         .isInstanceOf(CompilerException.class)
+        .hasMessageContaining("options=" + options.arguments(KernelCode.Kind.PTX))
         .hasMessageContaining("gives no PTX");
   }
 
@@ -346,5 +348,42 @@ class CudaProgramTest {
     compile(program);
     assertThat(compiler.compilations).hasValue(2);
     assertThat(folder.resolve("c")).doesNotExist();
+  }
+
+  /** __FILE__ is another. */
+  @Test
+  void sameHeaderInAnotherFolder_compilesAnew(@TempDir Path folder) throws IOException {
+    Path first = Files.createDirectory(folder.resolve("first"));
+    Path second = Files.createDirectory(folder.resolve("second"));
+    CudaProgram program =
+        new CudaProgram(
+            "#include <a.h>\n",
+            "p.cu",
+            CompilerOptions.DEFAULTS.withIncludeFolder(first).withIncludeFolder(second),
+            ProgramCache.in(folder.resolve("cache")));
+    write(second.resolve("a.h"), "int a;");
+    compile(program);
+    Files.move(second.resolve("a.h"), first.resolve("a.h"));
+    compile(program);
+    compile(program);
+    assertThat(compiler.compilations).hasValue(2);
+  }
+
+  /** Who reads the parts one after another without counting them would take one for the other. */
+  @Test
+  void sameWordsInOtherPlaces_areAnotherProgram(@TempDir Path folder) throws IOException {
+    Path include = Files.createDirectory(folder.resolve("include"));
+    Path file = include.toAbsolutePath().resolve("a.h");
+    CompilerOptions options = CompilerOptions.DEFAULTS.withIncludeFolder(include);
+    CudaProgram program =
+        new CudaProgram(
+            "#include <a.h>\n", "p.cu", options, ProgramCache.in(folder.resolve("cache")));
+    compile(program.withOptions(options.withHeader("h", "0")));
+    compile(program.withOptions(options.withNameExpression("1").withNameExpression("h")));
+    assertThat(compiler.compilations).as("a header, and expressions").hasValue(2);
+    compile(program.withOptions(options.withHeader(file.toString(), "int a;")));
+    write(file, "int a;");
+    compile(program);
+    assertThat(compiler.compilations).as("a header, and a file").hasValue(4);
   }
 }
