@@ -219,6 +219,46 @@ class SpaceTest {
         .hasMessageContaining("expected: a run in use");
   }
 
+  /** However many there are: the last is the end of some array at times. */
+  @Test
+  void runThatIsNotThere_isRefused() {
+    int rest = grow(space, 80 * PAGE_UNITS, 0);
+    int last = 0;
+    for (int parts = 2; parts <= 80; parts++) {
+      last = Math.max(last, space.cut(rest, space.units(rest) - PAGE_UNITS));
+      if (parts < 10) {
+        continue; // numbers of runs that have been
+      }
+      for (int none : new int[] {-1, last + 1, Integer.MAX_VALUE}) {
+        assertThatThrownBy(() -> space.give(none, 0, 1, 0))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("run: " + none + " (expected: a run in use)");
+      }
+    }
+  }
+
+  /** Each is a free run by itself, and nothing was taken from a free one before. */
+  @Test
+  void partsOfOneBlock_areFreedInAnyOrder_andComeTogether() {
+    List<Integer> parts = new ArrayList<>();
+    parts.add(grow(space, 100 * PAGE_UNITS, 0));
+    while (parts.size() < 100) {
+      int first = parts.getFirst();
+      parts.add(space.cut(first, space.units(first) - PAGE_UNITS));
+    }
+    for (int odd = 99; odd > 0; odd -= 2) {
+      now = odd;
+      space.give(parts.get(odd), 0, odd, AgeList.NOW);
+    }
+    space.assertValid();
+    assertThat(space.find(2 * PAGE_UNITS, 0)).as("no two are beside each other").isNegative();
+    for (int even = 0; even < 100; even += 2) {
+      space.give(parts.get(even), 0, even, AgeList.NOW);
+    }
+    space.assertValid();
+    assertThat(space.find(100 * PAGE_UNITS, 0)).isNotEqualTo(Space.NONE);
+  }
+
   @Test
   void anyProgram_keepsItsPromises() {
     for (long seed = SEED; seed < SEED + SEEDS; seed++) {
