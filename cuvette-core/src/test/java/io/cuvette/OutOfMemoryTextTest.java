@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.OutOfDeviceMemoryException.Details;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.async.OrderedFailures;
 import io.cuvette.internal.base.OutOfMemoryText;
 import org.junit.jupiter.api.Test;
@@ -59,6 +60,26 @@ class OutOfMemoryTextTest {
     Details details = new Details(0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, LIMIT, 0, step);
     assertThat(OutOfMemoryText.of(details, 0, "call()")).contains("tried up to: " + what + "\n");
     assertThat(OutOfMemoryText.ofPinned(details, "call()")).contains("tried up to: " + what + "\n");
+  }
+
+  /** Each number has its place. */
+  @Test
+  void allNumbers_areThere() {
+    Details details = new Details(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, RecoveryStep.GROW);
+    String failed = "call(): " + CudaStatus.describe(CudaStatus.OUT_OF_MEMORY.code());
+    assertThat(OutOfMemoryText.of(details, 14, "call()").lines())
+        .containsExactly(
+            "out of device memory: 2 bytes on device 1, free 14 of a limit of 12",
+            "  requested=2, block=3, limit=12, free in the driver=13",
+            "  held=4, used=5, free=6 in 7 blocks, pending=8, for graphs=9",
+            "  largest free=10, free on other streams=11, tried up to: growing",
+            "  " + failed);
+    assertThat(OutOfMemoryText.ofPinned(details, "call()").lines())
+        .containsExactly(
+            "out of page-locked memory: 2 bytes",
+            "  requested=2, block=3, limit=12",
+            "  held=4, used=5, free=6, tried up to: growing",
+            "  " + failed);
   }
 
   /** What is pending is not free yet. */

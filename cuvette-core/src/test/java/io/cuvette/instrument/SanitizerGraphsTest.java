@@ -112,6 +112,18 @@ class SanitizerGraphsTest {
     assertThat(reports).isEmpty();
   }
 
+  /** The driver may give its handle to the next one, also to somebody else's. */
+  @Test
+  void executableThatIsGone_usesNothing() {
+    long executable = instantiate(filling());
+    launch(executable, one);
+    driver.streams().streamSynchronize(0, one);
+    driver.graphs().graphExecDestroy(executable);
+    driver.memory().memFree(0, memory);
+    assertThatThrownBy(() -> launch(executable, one)).isInstanceOf(CudaException.class);
+    assertThat(reports).isEmpty();
+  }
+
   @Test
   void whatALaunchReads_isWrittenByNobodyForThat() {
     long target = driver.memory().memAlloc(0, BYTES);

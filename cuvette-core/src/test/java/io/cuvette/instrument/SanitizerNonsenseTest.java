@@ -49,9 +49,17 @@ class SanitizerNonsenseTest {
       SanitizerDriver.reporting(
           DriverProxy.of(this::answer),
           report -> {
-            assertThat(report.toString()).doesNotContain("null");
+            assertNamesAll(report);
             wrong.incrementAndGet();
           });
+
+  /** Whether what is wrong and each call that has to do with it have all their arguments. */
+  private static void assertNamesAll(SanitizerReport report) {
+    assertThat(report.toString()).doesNotContain("null");
+    assertThat(report.sites())
+        .isNotEmpty()
+        .allSatisfy(site -> assertThat(site.call()).doesNotContain("null"));
+  }
 
   private @Nullable Object answer(Method method, Object[] arguments) {
     if (DriverProxy.isCall(method) && random.nextInt(20) == 0) {
@@ -133,6 +141,6 @@ class SanitizerNonsenseTest {
       }
     }
     assertThat(wrong).hasValueGreaterThan(500);
-    assertThat(driver.leaks()).isNotEmpty();
+    assertThat(driver.leaks()).isNotEmpty().allSatisfy(SanitizerNonsenseTest::assertNamesAll);
   }
 }

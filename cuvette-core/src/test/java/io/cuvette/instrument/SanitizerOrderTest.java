@@ -126,7 +126,7 @@ class SanitizerOrderTest extends SanitizerTestBase {
     driver.transfers().memsetD8Async(0, block + 512, (byte) 1, 512, second);
     launch(block, first);
 
-    assertOnly(Misuse.UNKNOWN_ADDRESS);
+    assertThat(assertOnly(Misuse.UNKNOWN_ADDRESS).message()).contains("use of 1 bytes at");
   }
 
   @Test

@@ -7,6 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SanitizerPoolTest extends SanitizerTestBase {
   private final long chunk = memory();
@@ -207,6 +209,17 @@ class SanitizerPoolTest extends SanitizerTestBase {
         }
       }
     }
+  }
+
+  /** Of no byte nothing is missing, and of one it may be. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void fewUnwrittenBytes_areReported_andNone(int bytes) {
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, bytes), memory(), first);
+
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .isEqualTo(bytes == 0 ? List.of() : List.of(Misuse.UNINITIALIZED_READ));
   }
 
   @Test

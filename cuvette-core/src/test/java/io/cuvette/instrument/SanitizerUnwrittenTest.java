@@ -42,6 +42,7 @@ class SanitizerUnwrittenTest extends SanitizedCudaTestBase {
       buffer.copyTo(heap);
 
       assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message())
+          .matches("copyTo\\(address=\\w+, bytes=100000\\): .*")
           .contains("read of 100000 bytes")
           .contains("nothing of it was ever written");
     }

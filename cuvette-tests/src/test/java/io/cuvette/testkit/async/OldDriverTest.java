@@ -121,6 +121,7 @@ class OldDriverTest {
       pool.setLimit(MemoryLimit.ofBytes(512));
       assertThatThrownBy(() -> pool.allocate(513))
           .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageMatching("(?s).*\n  allocate\\(bytes=513, stream=[^%]+\\) from [^%]+ live: .*")
           .hasMessageContaining("held=unknown, used=unknown, free=unknown in unknown blocks")
           .hasMessageNotContaining("=-1");
     }

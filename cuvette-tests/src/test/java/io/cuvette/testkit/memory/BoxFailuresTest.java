@@ -137,6 +137,10 @@ class BoxFailuresTest {
       assertThatThrownBy(() -> target.copyFrom(source, box, far))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("copy of 4 rows of 5 bytes: the first 2 are queued, no other");
+      failAfter(driver, 0, "memcpyPeerAsync");
+      assertThatThrownBy(() -> target.copyFrom(source, CopyBox.of(5, 1), far))
+          .isInstanceOf(CudaException.class)
+          .hasMessageNotContaining("rows");
       far.synchronize();
       byte[] all = read(target);
       assertThat(all[14]).isEqualTo((byte) 4);

@@ -116,6 +116,12 @@ class CopyBatchTest {
               List.of(one.slice(0, 100), other.slice(50, 100)),
               List.of(other.slice(0, 100), one.slice(500, 100))),
           stream);
+      refused(
+          "targets[0] and sources[1]: 60 bytes are in both",
+          CopyBatch.of(
+              List.of(one.slice(0, 100), other.slice(0, 100)),
+              List.of(other.slice(500, 100), one.slice(40, 100))),
+          stream);
       assertThatThrownBy(() -> CopyBatch.of(List.of(one), List.of()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage("1 targets, 0 sources (expected: as many)");

@@ -66,7 +66,7 @@ class CallbackLeftTest {
     cuda.device(0).createStream().addCallback(() -> {}).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     Set<Thread> own = watchers();
     own.removeAll(before);
-    assertThat(own).hasSize(1);
+    assertThat(own).hasSize(1).allMatch(Thread::isDaemon);
     cuda.close();
     for (Thread each : own) {
       assertThat(each.join(Duration.ofSeconds(PATIENCE_SECONDS))).isTrue();
