@@ -21,6 +21,9 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -327,6 +330,24 @@ class IpcPartsTest {
       byte[] bytes = new IpcFrame(IpcFrame.Kind.PAGE_HANDLES, uuids, new byte[0]).toBytes();
       assertThat(IpcFrame.beginOf(group)).as("group %d", group).isEqualTo(bytes.length);
     }
+  }
+
+  /** That may take long, and a program that is over does not wait for it. */
+  @Test
+  void threadThatCloses_keepsNoProgramFromItsEnd() throws InterruptedException {
+    BlockingQueue<Thread> closing = new LinkedBlockingQueue<>();
+    var calls =
+        new FakeDescriptors() {
+          @Override
+          public void close(int descriptor) {
+            closing.add(Thread.currentThread());
+          }
+        };
+    Thread own = Thread.ofPlatform().daemon(false).start(() -> Closing.close(calls, 5));
+    own.join();
+    Thread its = closing.poll(60, TimeUnit.SECONDS);
+    assertThat(its).isNotNull().isNotSameAs(own);
+    assertThat(its.isDaemon()).isTrue();
   }
 
   /** As one of a library that is missing: what is left is closed all the same. */

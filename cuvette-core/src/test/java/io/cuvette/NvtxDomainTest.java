@@ -219,6 +219,25 @@ class NvtxDomainTest {
     assertThat(told).containsExactly("domainRangeStart[1, range]", "domainRangeEnd[1, 1]");
   }
 
+  /** However deep: there is room for more ranges once there are many. */
+  @Test
+  void rangesWithinEachOther_endInTurn_howeverMany() {
+    NvtxDomain domain = domain();
+    for (int depth : new int[] {1, 15, 16, 17, 32, 33, 40}) {
+      List<String> expected = new ArrayList<>();
+      for (int i = 0; i < depth; i++) {
+        assertThat(domain.rangePush("range " + i)).isEqualTo(i);
+        expected.add("domainRangePush[1, range %d]".formatted(i));
+      }
+      for (int i = depth - 1; i >= 0; i--) {
+        assertThat(domain.rangePop()).isEqualTo(i);
+        expected.add("domainRangePop[1]");
+      }
+      assertThat(told).as("%d ranges", depth).isEqualTo(expected);
+      told.clear();
+    }
+  }
+
   @Test
   void threads_haveRangesOfTheirOwn() throws InterruptedException {
     NvtxDomain domain = domain();
@@ -249,11 +268,12 @@ class NvtxDomainTest {
       recording.enable("io.cuvette.NvtxName");
       recording.start();
       domain.mark(NvtxEvent.of("mark").color(3).payload(5).category(domain.category(2, "two")));
+      domain.mark(NvtxEvent.of("half").payload(0.5));
       domain.rangePush("outer");
-      domain.rangePush("inner");
+      domain.rangePush(NvtxEvent.of("inner").payload(-1));
       domain.rangePop();
       domain.rangePop();
-      domain.rangeStart("free").close();
+      domain.rangeStart(NvtxEvent.of("free").payload(-2.5)).close();
       Nvtx.mark("plain");
       Nvtx.mark("green", 0);
       Nvtx.markC("argb", 0x01020304);
@@ -271,9 +291,10 @@ class NvtxDomainTest {
         .containsExactlyInAnyOrder(
             "Name category 2 of recorded: two",
             "Mark recorded: mark 2 FFFF0000 5",
-            "Range recorded: inner 0   depth 1",
+            "Mark recorded: half 0  0.5",
+            "Range recorded: inner 0  -1 depth 1",
             "Range recorded: outer 0   depth 0",
-            "Range recorded: free 0   depth -1",
+            "Range recorded: free 0  -2.5 depth -1",
             "Mark : plain 0  ",
             "Mark : green 0 FF00FF00 ",
             "Mark : argb 0 01020304 ",

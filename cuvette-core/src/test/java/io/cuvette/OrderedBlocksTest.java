@@ -83,6 +83,27 @@ class OrderedBlocksTest {
     assertThat(blocks.all()).containsExactly(block);
   }
 
+  /** The same goes for those that have to make room, however many that are. */
+  @Test
+  void idleBlocksWithoutRoom_areOnTheirWay_untilTheDriverHasThem() {
+    List<OrderedBlock> all = new ArrayList<>();
+    for (int i = 1; i <= 16; i++) {
+      all.add(block(i * BYTES));
+      blocks.add(all.getLast());
+      assertThat(blocks.keep(all.getLast(), _ -> true)).isNull();
+      assertThat(blocks.isGivingBack()).isFalse();
+    }
+    for (int i = 17; i < 20; i++) {
+      OrderedBlock next = block(i * BYTES);
+      blocks.add(next);
+      OrderedBlock out = blocks.keep(next, _ -> true);
+      assertThat(out).isSameAs(all.get(i - 17)).isNotSameAs(next);
+      assertThat(blocks.isGivingBack()).isTrue();
+      blocks.gaveBack();
+      assertThat(blocks.isGivingBack()).isFalse();
+    }
+  }
+
   /** Against sets: those that are there, and those of them that are idle, the oldest first. */
   @Test
   void numbers_areThoseOfTheBlocksThere_whateverIsAddedKeptAndTaken() {

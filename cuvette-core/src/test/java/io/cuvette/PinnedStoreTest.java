@@ -102,6 +102,16 @@ class PinnedStoreTest {
     assertThat(store.held().held()).isZero();
   }
 
+  /** It goes with the Cuda. */
+  @Test
+  void chunkThatWasCached_isNotLentAfterTheEnd() {
+    store.putBack(added(store));
+    store.end(new Failures());
+    assertThat(store.take(CLASS)).isNull();
+    assertThat(store.remove(CLASS)).isNull();
+    assertThat(store.stats(new PendingFrees<>(_ -> {})).freeBytes()).isZero();
+  }
+
   @Test
   void chunkThatCannotBeAdded_isForgotten() {
     memory.close();

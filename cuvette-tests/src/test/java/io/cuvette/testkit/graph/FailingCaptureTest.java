@@ -23,6 +23,7 @@ import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
+import java.util.Map;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -264,6 +265,35 @@ class FailingCaptureTest {
       try (CudaGraph _ = capturing.endCapture()) {
         assertThat(driver.count("eventDestroy")).isEqualTo(before + 1);
       }
+    }
+  }
+
+  /** What the driver says of it is a number alone. */
+  @Test
+  void endThatTheDriverRefuses_saysWhy() {
+    ScriptedDriver driver = new ScriptedDriver();
+    try (Cuda own = Cuda.open(CudaOptions.simulated().withDecorator(driver::over));
+        CudaStream capturing = own.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      Map<CudaStatus, String> texts =
+          Map.of(
+              CudaStatus.STREAM_CAPTURE_UNJOINED,
+              "its last work is not waited for (expected: waitFor of that stream in this one before"
+                  + " the end)",
+              CudaStatus.STREAM_CAPTURE_INVALIDATED,
+              "a call was made that a capture does not allow",
+              CudaStatus.STREAM_CAPTURE_WRONG_THREAD,
+              "the capture began in another thread (expected: that thread, or mode RELAXED)",
+              CudaStatus.STREAM_CAPTURE_UNMATCHED,
+              "");
+      capturing.beginCapture(CaptureOptions.DEFAULTS);
+      texts.forEach((status, text) -> {
+        driver.fail("streamEndCapture", status, 1);
+        assertThatThrownBy(capturing::endCapture)
+            .isInstanceOfSatisfying(
+                CudaException.class, e -> assertThat(e.status()).isEqualTo(status))
+            .hasMessageContaining(text);
+      });
+      capturing.endCapture().close();
     }
   }
 

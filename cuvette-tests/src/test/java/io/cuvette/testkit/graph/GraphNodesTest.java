@@ -143,8 +143,11 @@ class GraphNodesTest {
         assertThat(definition.nodes().remove(gone)).isFalse();
         assertThat(definition.edges()).hasSize(later.size());
         GraphNode last = later.getLast();
-        refused(() -> last.updateIn(executable).fill(a, (byte) 4), "was added after");
-        refused(() -> last.setEnabledIn(executable, false), "was added after");
+        String text =
+            "node 0x%x was added after %s was instantiated (expected: a node that it has)"
+                .formatted(last.handle(), executable);
+        refused(() -> last.updateIn(executable).fill(a, (byte) 4), text);
+        refused(() -> last.setEnabledIn(executable, false), text);
         assertThat(run(executable, stream, a)).isEqualTo(1);
       }
     }

@@ -173,7 +173,17 @@ class HostilePagesTest extends TwoProcesses {
     Class<IllegalArgumentException> wrong = IllegalArgumentException.class;
     assertNotImported(refused, "another size", pages(0, 10, 2 * PAGE), memory(PAGE));
     assertNotImported(refused, "another size", pages(0, 10, PAGE), memory(2 * PAGE));
-    assertNotImported(wrong, "multiple of", pages(0, 10, PAGE + 1), memory(PAGE));
+    assertNotImported(
+        wrong,
+        "pages: page 0 has %d bytes (expected: a multiple of %d)".formatted(PAGE + 1, PAGE),
+        pages(0, 10, PAGE + 1),
+        memory(PAGE));
+    assertNotImported(
+        wrong,
+        "pages: page 1 has %d bytes (expected: a multiple of %d)".formatted(PAGE - 1, PAGE),
+        pages(0, PAGE + 10, PAGE, PAGE - 1),
+        memory(PAGE),
+        memory(PAGE));
     assertNotImported(wrong, "fits a device", pages(0, 10, 1L << 50), memory(PAGE));
     assertNotImported(
         refused, "INVALID_VALUE", pages(0, 10, PAGE), CALLS.memoryFile("no memory", PAGE));

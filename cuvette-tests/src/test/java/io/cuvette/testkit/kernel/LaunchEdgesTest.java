@@ -143,7 +143,8 @@ class LaunchEdgesTest {
       stream.launch(kernel, all.withGrid(Dim3.of(resident)));
       refused(
           () -> stream.launch(kernel, all.withGrid(Dim3.of(resident + 1))),
-          "cooperative launch of %d blocks (expected: <= %d".formatted(resident + 1, resident));
+          "cooperative launch of %d blocks (expected: <= %d, those of kernel doNothing that device %d can run at once)"
+              .formatted(resident + 1, resident, device.id()));
     }
   }
 

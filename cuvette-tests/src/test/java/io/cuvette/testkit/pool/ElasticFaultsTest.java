@@ -19,6 +19,7 @@ import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -134,6 +135,91 @@ class ElasticFaultsTest {
         assertThat(pool.trim(0)).isPositive();
         assertThat(pool.totalBytes()).isEqualTo(8 * MIB);
         pool.assertConsistent();
+      }
+    }
+  }
+
+  /** Each has a reason of its own. */
+  @Test
+  void placesThatCannotBeUnmapped_areAllTold() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer first = pool.allocate(8 * MIB, stream);
+      try (Buffer _ = pool.allocate(8 * MIB, stream)) {
+        pool.allocate(8 * MIB, stream).close();
+        first.close();
+        stream.synchronize();
+        AtomicInteger refused = new AtomicInteger();
+        script.answer(
+            "memUnmap",
+            call -> {
+              String text = "refusal " + refused.incrementAndGet();
+              throw new CudaException(CudaStatus.INVALID_VALUE, call.name(), text);
+            });
+        assertThatThrownBy(() -> pool.trim(0))
+            .hasMessageContaining("refusal 1")
+            .satisfies(e ->
+                assertThat(e.getSuppressed())
+                    .singleElement(InstanceOfAssertFactories.THROWABLE)
+                    .hasMessageContaining("refusal 2"));
+        script.unscript("memUnmap");
+        assertThat(pool.freeBytes()).isEqualTo(16 * MIB);
+        pool.assertConsistent();
+      }
+    }
+  }
+
+  /** Nothing of what was to be mapped is counted yet. */
+  @Test
+  void memoryThatCannotBeMoved_leavesTheBooksRight() {
+    ScriptedDriver script = new ScriptedDriver();
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(LIMIT));
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options)) {
+      Buffer first = pool.allocate(6 * MIB, stream);
+      Buffer between = pool.allocate(4 * MIB, stream);
+      pool.allocate(6 * MIB, stream).close();
+      first.close();
+      stream.synchronize();
+      script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> pool.allocate(12 * MIB, stream))
+          .hasMessageContaining("scripted by the test");
+      assertThat(pool.totalBytes()).isEqualTo(LIMIT);
+      assertThat(pool.freeBytes()).isEqualTo(12 * MIB);
+      pool.assertConsistent();
+      try (Buffer _ = pool.allocate(12 * MIB, stream)) {
+        assertThat(pool.totalBytes()).isEqualTo(LIMIT);
+        pool.assertConsistent();
+      }
+      between.close();
+      stream.synchronize();
+      assertWhole(pool, stream, "a move");
+    }
+  }
+
+  /** What is cached elsewhere stays, as far as the pool once had more in use. */
+  @Test
+  void memoryIsMovedOnly_asFarAsThereIsNoRoom() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
+        CudaStream stream = cuda.device(0).createStream();
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.allocate(64 * MIB, stream).close();
+      stream.synchronize();
+      pool.trim(0);
+      Buffer first = pool.allocate(8 * MIB, stream);
+      try (Buffer _ = pool.allocate(4 * MIB, stream)) {
+        first.close();
+        stream.synchronize();
+        long unmapped = script.count("memUnmap");
+        try (Buffer _ = pool.allocate(16 * MIB, stream)) {
+          assertThat(script.count("memUnmap")).isEqualTo(unmapped);
+          assertThat(pool.freeBytes()).isEqualTo(8 * MIB);
+          assertThat(pool.totalBytes()).isEqualTo(28 * MIB);
+        }
       }
     }
   }

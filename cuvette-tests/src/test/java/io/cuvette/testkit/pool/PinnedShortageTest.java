@@ -126,6 +126,24 @@ class PinnedShortageTest {
     }
   }
 
+  /** Nor is it one to wait for work: no memory that comes back to them is this pool's. */
+  @CudaTest
+  void otherPoolsWork_isNotWaitedFor_ifOnlyTheLimitIsShort(
+      Cuda cuda, @NonBlocking CudaStream busy) {
+    try (PinnedMemoryPool other = new PinnedMemoryPool(cuda);
+        PinnedMemoryPool pool = limited(cuda, BLOCK);
+        PinnedBuffer _ = pool.allocate(BLOCK)) {
+      PinnedBuffer used = other.allocate(BLOCK);
+      try (Gate _ = Gate.on(busy)) {
+        used.fill((byte) 1, busy);
+        used.close();
+        assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfPinnedMemoryException.class);
+        assertThat(busy.isDone()).isFalse();
+      }
+      busy.synchronize();
+    }
+  }
+
   /** Upstream lets the work go on, and has memory once that is done: only waiting helps. */
   @CudaTest
   void memoryOfAClosedPool_isWaitedFor_ifTheLimitHasRoom(Subject subject) {
