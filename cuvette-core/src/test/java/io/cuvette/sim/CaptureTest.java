@@ -288,10 +288,12 @@ class CaptureTest extends SimTestBase {
         CudaStatus.STREAM_CAPTURE_IMPLICIT,
         "legacy",
         () -> driver.captures().streamIsCapturing(0, 0));
+    assertThat(driver.captures().streamGetCaptureInfo(1, 0).isCapturing()).isFalse();
     driver.streams().streamDestroy(0, blocking);
     fill(1, 0);
     driver.captures().streamBeginCapture(0, one, RELAXED);
     fill(2, 0);
+    assertThat(driver.captures().streamGetCaptureInfo(0, 0).isCapturing()).isFalse();
     driver.streams().streamSynchronize(0, 0);
     driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
   }

@@ -123,6 +123,22 @@ class ExactBoundsTest extends SimTestBase {
     assertThat(driver.liveAllocations()).isEqualTo(1);
   }
 
+  /** Memory has places of sizes that are powers of two; what is left of one is of no memory. */
+  @Test
+  void addressesBehindTheEndOfMemory_areOfNone() {
+    for (int bytes : new int[] {1, 513, 700, 4097, 3 << 20}) {
+      long memory = driver.memory().memAlloc(0, bytes);
+      assertThat(driver.memory().pointerGetAttribute(0, 2, memory + bytes - 1)).isEqualTo(2);
+      for (long past : new long[] {1, 2, 100}) {
+        long none = memory + bytes + past;
+        String text = "0x%x (expected: an address of live memory)".formatted(none);
+        assertFails(INVALID, text, () -> driver.memory().memFree(0, none));
+        assertFails(INVALID, text, () -> driver.memory().pointerGetAttribute(0, 2, none));
+        assertFails(INVALID, text, () -> driver.transfers().memsetD8Async(0, none, (byte) 1, 1, 0));
+      }
+    }
+  }
+
   @Test
   void negativeParts_areRefused_byWhatLooksAtThem() {
     long managed = driver.memory().memAllocManaged(0, 64, 1).address();

@@ -46,6 +46,10 @@ class ManagedMemoryTest extends SimTestBase {
         CudaStatus.INVALID_VALUE,
         "count: 2 (expected: 1)",
         () -> driver.memory().memRangeGetAttributeList(0, READ_MOSTLY, address, PAGE, 2));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "count: 0 (expected: > 0)",
+        () -> driver.memory().memRangeGetAttributeList(0, ACCESSED_BY, address, PAGE, 0));
   }
 
   @Test

@@ -11,6 +11,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -19,6 +20,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -206,6 +208,25 @@ class CopyBatchTest {
       assertThat(all[0] + all[PART] + all[2 * PART + PART - 1]).isEqualTo(4);
       assertThat(driver.count("memcpyBatchAsync")).isOne();
       assertThat(driver.count("memcpyPeerAsync")).isOne();
+    }
+  }
+
+  /** It is any device's, as each can access it. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void pinnedMemoryOfAnotherDevice_isInTheBatch(ScriptedDriver driver, Cuda cuda) {
+    try (PinnedMemoryResource elsewhere = new PinnedMemoryResource(cuda);
+        CudaStream far = cuda.device(1).createStream();
+        Buffer other = cuda.allocate(PART * 2, far);
+        PinnedBuffer pinned = elsewhere.allocate(PART * 2)) {
+      cuda.currentStream().synchronize();
+      pinned.segment().fill((byte) 6);
+      CopyBatch.of(parts(other, 2), parts(pinned, 2)).copy(far);
+      assertThat(read(other)).containsOnly(6);
+      other.fill((byte) 7, far);
+      CopyBatch.of(parts(pinned, 2), parts(other, 2)).copy(far);
+      far.synchronize();
+      assertThat(pinned.segment().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 7);
+      assertThat(driver.count("memcpyBatchAsync")).isEqualTo(2);
     }
   }
 

@@ -108,6 +108,34 @@ class HostFileTest {
     assertThat(file.byteSize()).isEqualTo(some.byteSize());
   }
 
+  /** The file stays where it is, whatever the property says by then. */
+  @Test
+  void directory_isChosenOnce() throws IOException {
+    Extent first = file.reserve(4096);
+    System.setProperty(PROPERTY, directory.resolve("missing").toString());
+    Extent second = file.reserve(8192);
+    assertThat(file.byteSize()).isEqualTo(12_288);
+    file.release(second);
+    file.release(first);
+    assertThat(file.byteSize()).isZero();
+  }
+
+  /** Nor is the directory asked for room where the file has it. */
+  @Test
+  void rangeThatIsFree_isTakenOfTheFile_thoughItsDirectoryIsGone() throws IOException {
+    Path own = Files.createDirectory(directory.resolve("own"));
+    System.setProperty(PROPERTY, own.toString());
+    Extent first = file.reserve(8192);
+    Extent last = file.reserve(4096);
+    file.release(first);
+    Files.delete(own);
+    assertThat(file.reserve(8192)).isEqualTo(first);
+    assertThatExceptionOfType(SimRefusal.class)
+        .isThrownBy(() -> file.reserve(1))
+        .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OPERATING_SYSTEM));
+    assertThat(file.byteSize()).isEqualTo(last.offset() + last.byteSize());
+  }
+
   @Test
   void fileIsOpenOnce_forThisUserAlone_andHasNoName() throws IOException {
     Extent first = file.reserve(4096);
