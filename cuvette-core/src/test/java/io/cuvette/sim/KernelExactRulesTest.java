@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static io.cuvette.sim.SimulatedParameter.POINTER;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
@@ -28,6 +29,9 @@ import org.junit.jupiter.api.Timeout;
 class KernelExactRulesTest extends SimTestBase {
   private static final AtomicInteger NAMES = new AtomicInteger();
   private static final LaunchShape ONE = shape(1, 1, 0);
+
+  /** So many looks in a row that find the same are a wait in vain. */
+  private static final int MOST_LOOKS = 1 << 22;
 
   private final List<SimulatedKernels.Registered> registered = new ArrayList<>();
 
@@ -63,6 +67,28 @@ class KernelExactRulesTest extends SimTestBase {
       run(driver, function, shape(each[0], each[1], 0), 0);
       assertThat(calls).as("%d blocks of %d threads", each[0], each[1]).hasValue(1);
     }
+  }
+
+  /** As where the host takes what a kernel gives it, again and again. */
+  @Test
+  void updatesThatChangeSomething_areNoLooks_thoughEachFindsTheSame() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 16, 0);
+    pinned.fill((byte) 0);
+    long address = pinned.address();
+    KernelFunction function =
+        thread -> {
+          for (int i = 0; i <= MOST_LOOKS + 1; i++) {
+            int _ = thread.atomicUpdate(address, old -> old + 1);
+            pinned.set(JAVA_INT, 0, 0);
+          }
+          for (int i = 0; i <= MOST_LOOKS + 1; i++) {
+            long _ = thread.atomicUpdateLong(address + 8, old -> old + 1);
+            pinned.set(JAVA_LONG, 8, 0);
+          }
+          thread.setInt(address, 7);
+        };
+    run(driver, function, shape(1, 1, 0), address);
+    assertThat(pinned.get(JAVA_INT, 0)).isEqualTo(7);
   }
 
   @Test
