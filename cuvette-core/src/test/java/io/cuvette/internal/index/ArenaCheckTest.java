@@ -204,7 +204,8 @@ class ArenaCheckTest {
     assertThat(tail).isLessThan(head);
     assertThatCode(() -> check(other, records, tail)).doesNotThrowAnyException();
     records.recycle(head);
-    assertThatThrownBy(() -> check(other, records, tail)).hasMessageStartingWith("prev of block: ");
+    assertThatThrownBy(() -> check(other, records, tail))
+        .hasMessage("prev of block: %d (expected to agree with %d)", head, tail);
   }
 
   @Test

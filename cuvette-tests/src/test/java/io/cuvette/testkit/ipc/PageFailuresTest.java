@@ -182,6 +182,36 @@ class PageFailuresTest extends TwoProcesses {
     below.close();
   }
 
+  /** Its own driver answers no more. */
+  @Test
+  void pagesOfACudaThatIsClosed_areGivenBackByTheDriverOfTheLast() {
+    SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    ScriptedDriver last = new ScriptedDriver();
+    CudaDriver kept = ScriptedDriver.keptOpen(below);
+    for (ScriptedDriver each : List.of(script, last)) {
+      each.answer("isSimulated", _ -> false); // else each Cuda is a process of its own
+    }
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(exporter, ElasticSharingTest.EXPORTABLE);
+        Buffer buffer = pool.allocate(5 * MIB);
+        PageHandles handles = pool.export(buffer);
+        Cuda other = Cuda.open(CudaOptions.DEFAULTS.withDriver(last.over(kept)))) {
+      Cuda first = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(kept)));
+      script.unscript("isSimulated");
+      last.unscript("isSimulated");
+      DeviceBuffer _ = imported(first, handles);
+      DeviceBuffer theirs = imported(other, handles);
+      assertThat(script.count("memAddressReserve")).isOne();
+      assertThat(last.count("memAddressReserve")).isZero();
+      first.close();
+      theirs.close();
+      for (String call : List.of("memUnmap", "memAddressFree")) {
+        assertThat(script.count(call)).as(call).isZero();
+        assertThat(last.count(call)).as(call).isOne();
+      }
+    }
+    below.close();
+  }
+
   /** Whether or not the failure tells that nothing was done. */
   @ParameterizedTest
   @EnumSource(names = {"NOT_PERMITTED", "ILLEGAL_ADDRESS", "UNKNOWN"})

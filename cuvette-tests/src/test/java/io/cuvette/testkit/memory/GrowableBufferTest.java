@@ -12,6 +12,8 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.GrowableBuffer;
 import io.cuvette.GrowableOptions;
+import io.cuvette.LeakLevel;
+import io.cuvette.OpenObject;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -245,6 +247,35 @@ class GrowableBufferTest {
     }
   }
 
+  /** A device may have pieces that are larger than those that are mapped at once elsewhere. */
+  @CudaTest(simulatedOnly = true)
+  void pieces_areMultiplesOfWhatTheDeviceMaps(Cuda cuda, ScriptedDriver script) {
+    script.answer("memGetAllocationGranularity", _ -> 64 * MIB);
+    script.note("memCreate", call -> call.number("bytes") / MIB + " MiB");
+    try (GrowableBuffer buffer = cuda.device(0).growable(256 * MIB)) {
+      buffer.grow(1);
+      assertThat(script.takeNotes()).containsExactly("64 MiB");
+      buffer.grow(64 * MIB + 1);
+      assertThat(script.takeNotes()).containsExactly("64 MiB");
+      buffer.grow(256 * MIB);
+      assertThat(script.takeNotes()).containsExactly("64 MiB", "64 MiB");
+      buffer.shrink(65 * MIB);
+      assertThat(buffer.blockBytes()).isEqualTo(128 * MIB);
+    }
+  }
+
+  @Test
+  void buffer_isListedByItsName_whileItIsOpen() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
+        GrowableBuffer buffer = cuda.device(0).growable(3 * MIB)) {
+      assertThat(cuda.openObjects())
+          .extracting(OpenObject::what)
+          .contains(
+              "growable buffer of at most %d bytes at 0x%x"
+                  .formatted(buffer.maxBytes(), buffer.address()));
+    }
+  }
+
   @CudaTest(simulatedOnly = true)
   void growth_givesAccessToWhatIsNewAlone(Cuda cuda, ScriptedDriver script) {
     try (GrowableBuffer buffer = cuda.device(0).growable(32 * MIB)) {
@@ -273,6 +304,9 @@ class GrowableBufferTest {
           other.addCallback(() -> {
             script.fail("eventCreate", CudaStatus.NOT_PERMITTED, 1);
             assertThatThrownBy(() -> buffer.shrink(MIB)).isInstanceOf(CudaException.class);
+            buffer.shrink(MIB);
+            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+            buffer.grow(MIB); // it has that
             buffer.shrink(MIB);
             assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
           });

@@ -126,17 +126,18 @@ class PinnedShortageTest {
     }
   }
 
-  /** Nor is it one to wait for work: no memory that comes back to them is this pool's. */
+  /** Nor is it one to wait for work: what comes back of a closed pool does not raise the limit. */
   @CudaTest
   void otherPoolsWork_isNotWaitedFor_ifOnlyTheLimitIsShort(
       Cuda cuda, @NonBlocking CudaStream busy) {
-    try (PinnedMemoryPool other = new PinnedMemoryPool(cuda);
-        PinnedMemoryPool pool = limited(cuda, BLOCK);
+    PinnedMemoryPool other = new PinnedMemoryPool(cuda);
+    PinnedBuffer used = other.allocate(BLOCK);
+    try (PinnedMemoryPool pool = limited(cuda, BLOCK);
         PinnedBuffer _ = pool.allocate(BLOCK)) {
-      PinnedBuffer used = other.allocate(BLOCK);
       try (Gate _ = Gate.on(busy)) {
         used.fill((byte) 1, busy);
         used.close();
+        other.close();
         assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfPinnedMemoryException.class);
         assertThat(busy.isDone()).isFalse();
       }
