@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -57,6 +58,30 @@ class AlteredHandleTest extends OverFakeSharing {
       DeviceBuffer again = resource.importBuffer(altered(2));
       again.close();
       assertThat(driver.frees).hasValue(2);
+    }
+  }
+
+  /** Its place is all that tells that it is the same. */
+  @Test
+  void allocationWhoseSizeIsNotKnownAtOnce_isFreedWithTheLastOfItsDescriptors() {
+    driver.bytesRead = READ;
+    AtomicBoolean isNew = new AtomicBoolean(true);
+    driver.during =
+        call -> {
+          if (call.equals("size") && isNew.getAndSet(false)) {
+            throw new CudaException(CudaStatus.UNKNOWN, "pointerGetAttribute", "on purpose");
+          }
+          return call;
+        };
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer one = resource.importBuffer(altered(1));
+      DeviceBuffer two = resource.importBuffer(altered(2));
+      assertThat(two.address()).isEqualTo(one.address());
+      one.close();
+      assertThat(driver.frees).hasValue(0);
+      two.fill((byte) 8);
+      two.close();
+      assertThat(driver.frees).hasValue(1);
     }
   }
 

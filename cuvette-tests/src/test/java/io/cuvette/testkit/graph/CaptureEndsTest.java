@@ -16,6 +16,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingTransfers;
@@ -201,6 +202,24 @@ class CaptureEndsTest {
         .isInstanceOf(CudaException.class);
     long destroyed = script.count("streamDestroy");
     stream.close();
+    assertThat(script.count("streamDestroy")).isEqualTo(destroyed + 1);
+    assertThat(cuda.leaksFound()).isZero();
+  }
+
+  /** Whoever has no handle of it could not have begun another: it is asked about all the same. */
+  @CudaTest(simulatedOnly = true)
+  void streamWhoseCaptureEndsWithAnError_isGoneOnceItIsClosed(Cuda cuda, ScriptedDriver script) {
+    CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    stream.beginCapture(CaptureOptions.DEFAULTS);
+    script.answer(
+        "streamEndCapture",
+        call -> {
+          call.below().graphs().graphDestroy((long) call.proceed());
+          throw new CudaException(CudaStatus.UNKNOWN, call.name(), "on purpose");
+        });
+    long destroyed = script.count("streamDestroy");
+    stream.close();
+    script.unscript("streamEndCapture");
     assertThat(script.count("streamDestroy")).isEqualTo(destroyed + 1);
     assertThat(cuda.leaksFound()).isZero();
   }

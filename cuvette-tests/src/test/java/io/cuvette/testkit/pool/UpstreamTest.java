@@ -191,12 +191,16 @@ class UpstreamTest {
 
   @Test
   void wrongAnswerOfTheCurrentAllocator_isRefused() {
-    assertRefused((bytes, stream) -> null, "null");
+    assertRefused((bytes, stream) -> null, "the allocator returned null for 100 bytes");
     assertRefused((bytes, stream) -> MemoryResource.direct().allocate(9, stream), ">= 100 bytes");
     cuda.setPinnedAllocator(bytes -> cuda.directPinned().allocate(9));
     assertThatThrownBy(() -> cuda.allocatePinned(100))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining(">= 100 bytes");
+    cuda.setPinnedAllocator(_ -> null);
+    assertThatThrownBy(() -> cuda.allocatePinned(100))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("the pinned allocator returned null for 100 bytes");
   }
 
   private void assertRefused(MemoryResource wrong, String why) {
