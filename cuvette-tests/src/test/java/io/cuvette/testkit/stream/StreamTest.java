@@ -254,6 +254,22 @@ class StreamTest {
     assertThat(driver.count("streamDestroy")).isEqualTo(2);
   }
 
+  /** What was asked about streams that it did not come to is asked again, and given back. */
+  @CudaTest(simulatedOnly = true)
+  void waitForADeviceThatFails_losesNoEvents(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream one, @NonBlocking CudaStream two) {
+    for (int round = 0; round < 10; round++) {
+      try (Gate _ = Gate.on(one);
+          Gate _ = Gate.on(two)) {
+        driver.fail("eventSynchronize", CudaStatus.UNKNOWN, 1);
+        assertThatThrownBy(cuda.device(0)::synchronize).isInstanceOf(CudaException.class);
+      }
+      driver.unscript("eventSynchronize");
+      cuda.device(0).synchronize();
+    }
+    assertThat(driver.count("eventCreate") - driver.count("eventDestroy")).isLessThan(10);
+  }
+
   @CudaTest
   void waitForAClosedStream_isRefused(Cuda cuda) {
     CudaStream closed = cuda.device(0).createStream();
