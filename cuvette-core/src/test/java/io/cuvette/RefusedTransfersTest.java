@@ -368,6 +368,37 @@ class RefusedTransfersTest {
     }
   }
 
+  /** It cannot be written, and nothing of it is. */
+  @Test
+  void sourceThatIsReadOnly_isRead() {
+    MemorySegment memory = Arena.ofAuto().allocate(BYTES);
+    memory.fill((byte) 5);
+    Buffer fixed = cuda.registerHost(memory.asReadOnly());
+    Calls copies =
+        between(target, fixed, BYTES)
+            .with(out(fixed, BYTES, stream))
+            .with(out(fixed, BYTES))
+            .with("copyFrom(Buffer, CudaStream)", () -> target.copyFrom(fixed, stream))
+            .with(
+                "copyFrom(Buffer, CopyBox, CudaStream)",
+                () -> target.copyFrom(fixed, ROWS, stream));
+    byte[] seen = new byte[BYTES];
+    for (Map.Entry<String, Call> copy : copies.entrySet()) {
+      target.fill((byte) 0);
+      pinned.segment().fill((byte) 0);
+      pageable.fill((byte) 0);
+      copy.getValue().run();
+      stream.synchronize();
+      target.copyTo(MemorySegment.ofArray(seen));
+      long fives = 0;
+      for (int at = ROW; at < 2 * ROW; at++) {
+        fives += seen[at] + pinned.segment().get(ValueLayout.JAVA_BYTE, at);
+        fives += pageable.get(ValueLayout.JAVA_BYTE, at);
+      }
+      assertThat(fives).as(copy.getKey()).isEqualTo(5L * ROW);
+    }
+  }
+
   /** Of each side, whether it is a buffer or a segment. */
   @Test
   void boxWithoutBytes_isInsideOfBothSides() {

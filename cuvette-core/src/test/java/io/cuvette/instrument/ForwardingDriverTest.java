@@ -26,6 +26,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -221,7 +222,26 @@ class ForwardingDriverTest {
 
   @Test
   void noDelegate_isRefused() {
-    assertThatNullPointerException().isThrownBy(() -> new Plain(null)).withMessage("delegate");
+    List<ThrowingCallable> makers =
+        List.of(
+            () -> new Plain(null),
+            () -> new ForwardingDevices(null) {},
+            () -> new ForwardingMemory(null) {},
+            () -> new ForwardingTransfers(null) {},
+            () -> new ForwardingPools(null) {},
+            () -> new ForwardingOrdered(null) {},
+            () -> new ForwardingStreams(null) {},
+            () -> new ForwardingEvents(null) {},
+            () -> new ForwardingCaptures(null) {},
+            () -> new ForwardingGraphs(null) {},
+            () -> new ForwardingVirtual(null) {},
+            () -> new ForwardingIpc(null) {},
+            () -> new ForwardingKernels(null) {},
+            () -> new ForwardingMath(null) {},
+            () -> new ForwardingNatives(null) {});
+    for (ThrowingCallable maker : makers) {
+      assertThatNullPointerException().isThrownBy(maker).withMessage("delegate");
+    }
   }
 
   @Test

@@ -206,6 +206,20 @@ class GraphNodesTest extends StubDriverTest {
     }
   }
 
+  /** Of these only the type is told. */
+  @Test
+  void nodesThatAreNotRead_areOfTheirTypes() {
+    for (GraphNodeType type :
+        List.of(
+            GraphNodeType.EXT_SEMAS_SIGNAL,
+            GraphNodeType.EXT_SEMAS_WAIT,
+            GraphNodeType.BATCH_MEM_OP,
+            GraphNodeType.CONDITIONAL)) {
+      library.answer(type.ordinal(), 0);
+      assertThat(graphs.graphNodeGetParams(NODE)).isEqualTo(new GraphNodeParams.Other(type));
+    }
+  }
+
   /** A function of C may be given any number, also one that a Java function has. */
   @Test
   void functionOfC_isNoneOfJava() {
@@ -221,6 +235,8 @@ class GraphNodesTest extends StubDriverTest {
         .isEqualTo(new GraphNodeParams.Other(GraphNodeType.HOST));
     refused(CudaStatus.NOT_SUPPORTED, () -> graphs.graphNodeSetParams(1, NODE, host));
     refused(CudaStatus.NOT_SUPPORTED, () -> graphs.graphExecNodeSetParams(1, 0x99, NODE, host));
+    assertThatThrownBy(() -> graphs.graphNodeSetParams(1, NODE, host))
+        .hasMessageContaining("cuGraphHostNodeSetParams(node=0x100)");
     graphs.graphExecNodeSetParams(1, 0x99, NODE, new GraphNodeParams.Child(0xabd));
     assertThat(callsInAnyContext()).contains("cuGraphHostNodeGetParams@10000(64)");
     node.set(JAVA_LONG, 0, entry);

@@ -97,4 +97,31 @@ class CallbackTurnsTest {
     turns.inTurn(new Callback(stream, _ -> {}, false), () -> ran.add("three"));
     assertThat(ran).endsWith("three");
   }
+
+  /** Who comes later has to run at once: nobody else would run it. */
+  @Test
+  void callbackThatHasReturned_isFollowedByNothing() {
+    List<String> ran = new ArrayList<>();
+    Callback one = new Callback(stream, _ -> {}, false);
+    assertThat(one.follow(() -> ran.add("first"))).isTrue();
+    assertThat(one.follow(() -> ran.add("second"))).isFalse();
+    assertThat(ran).isEmpty();
+    one.returned();
+    assertThat(one.follow(() -> ran.add("late"))).isFalse();
+    one.returned();
+    assertThat(ran).containsExactly("first");
+  }
+
+  @Test
+  void streamGoesOn_once() {
+    List<String> ran = new ArrayList<>();
+    Callback one = new Callback(stream, _ -> {}, false);
+    one.whenReleased(() -> ran.add("one"));
+    one.whenReleased(() -> ran.add("two"));
+    assertThat(one.isReleased()).isFalse();
+    one.release();
+    one.release();
+    assertThat(one.isReleased()).isTrue();
+    assertThat(ran).containsExactly("one", "two");
+  }
 }

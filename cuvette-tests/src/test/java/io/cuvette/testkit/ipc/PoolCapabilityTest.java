@@ -65,6 +65,18 @@ class PoolCapabilityTest {
     new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS).close();
   }
 
+  /** The first failure is the one to tell. */
+  @Test
+  void attributeThatTheDriverDoesNotTell_isUnknown() {
+    driver.fail("memPoolCreate", CudaStatus.NOT_PERMITTED);
+    driver.fail("deviceGetAttribute", CudaStatus.INVALID_VALUE);
+    assertThatThrownBy(() -> new DeviceMemoryResource(cuda.device(0), DEVICE))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_PERMITTED))
+        .hasMessageContaining("cannot share")
+        .hasMessageContaining(" is unknown to the driver);");
+  }
+
   @Test
   void driverThatRefusesTheExport_leavesNoPool() {
     driver.fail("memPoolExportToShareableHandle", CudaStatus.NOT_PERMITTED);

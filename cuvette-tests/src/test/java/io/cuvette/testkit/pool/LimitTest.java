@@ -53,6 +53,18 @@ class LimitTest {
     assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
   }
 
+  @CudaTest(simulatedOnly = true)
+  void poolWithALimitInBytes_doesNotAskForTheSizeOfTheDevice(Cuda cuda, ScriptedDriver script) {
+    long before = script.count("deviceTotalMem");
+    for (MemoryLimit limit : List.of(MemoryLimit.ofBytes(6 * UNIT), MemoryLimit.ofFraction(0.5))) {
+      try (MemoryPool made = new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(limit))) {
+        made.allocate(UNIT).close();
+      }
+      long asked = limit instanceof MemoryLimit.Fraction ? 1 : 0;
+      assertThat(script.count("deviceTotalMem") - before).isEqualTo(asked);
+    }
+  }
+
   @CudaTest
   void limitThatCannotBeComputed_leavesTheOneThereWas(MemoryPool pool, ScriptedDriver script) {
     pool.setLimit(MemoryLimit.ofBytes(6 * UNIT));
