@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.internal.base.Addresses;
 import java.lang.foreign.Arena;
@@ -280,5 +281,14 @@ class ExactBoundsTest extends SimTestBase {
       assertThat(virtual.memAddressReserve(2 * PAGE, 0, wanted)).isEqualTo(next);
       next += 2 * PAGE;
     }
+  }
+
+  @Test
+  void report_saysOfMemoryOfTheHost_thatItIsThere() {
+    AllocationProperties host = new AllocationProperties(0, MemLocationType.HOST_NUMA, 0);
+    long handle = driver.virtual().memCreate(PAGE, host);
+    assertThat(driver.report())
+        .contains("allocation handle 0x%x of %d bytes of the host, held\n".formatted(handle, PAGE));
+    driver.virtual().memRelease(handle);
   }
 }

@@ -6,10 +6,12 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.internal.schedule.SimScheduler;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which freed memory an allocation may have: on its stream, behind events, by the policies. */
 class PoolReuseTest {
@@ -385,6 +387,35 @@ class PoolReuseTest {
       assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 7)).isZero();
       assertThat(scene.driver.devices().memGetInfo(0).freeBytes())
           .isEqualTo(scene.driver.devices().deviceTotalMem(0));
+    }
+  }
+
+  /** Its free is not done with the stream that would be behind it, nor before what was behind. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void memoryFreedOnAStreamThatIsHeld_isNotFree_whateverIsDoneOnAnotherInOrder(boolean ofLegacy) {
+    try (Scene scene = Scene.of(3, 0, 0)) {
+      SimulatedDriver driver = scene.driver;
+      scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
+      long freeing = ofLegacy ? 0 : scene.one;
+      long event = driver.events().eventCreate(0, 2);
+      driver.events().eventRecord(0, event, ofLegacy ? scene.one : 0);
+      long address = scene.allocate(freeing);
+      driver.devices().ctxSynchronize(0);
+      CountDownLatch goOn = SimTestBase.hold(driver, 0, freeing);
+      try {
+        driver.ordered().memFreeAsync(0, address, freeing);
+        driver.events().eventSynchronize(0, event);
+        if (ofLegacy) {
+          assertThat(driver.streams().streamQuery(0, scene.one)).isTrue();
+          driver.streams().streamSynchronize(0, scene.one);
+        }
+        long apart = driver.streams().streamCreateWithPriority(0, 1, 0);
+        assertThat(scene.allocate(apart)).isNotEqualTo(address);
+        assertThat(scene.steps()).isEqualTo(2);
+      } finally {
+        goOn.countDown();
+      }
     }
   }
 }

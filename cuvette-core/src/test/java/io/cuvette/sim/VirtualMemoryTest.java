@@ -9,8 +9,13 @@ import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory that is mapped into reserved addresses: where it is, who may use it, how it counts. */
 class VirtualMemoryTest extends SimTestBase {
@@ -317,5 +322,24 @@ class VirtualMemoryTest extends SimTestBase {
         () -> driver.graphs().graphExecNodeSetParams(0, executable, node, ofHost));
     driver.graphs().graphLaunch(0, executable, 0);
     assertThat(read(plain, 1)).containsExactly(6);
+  }
+
+  /** Of a driver that has not run anything. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void mappedMemory_isThereForTheFirstCopy(boolean toTheDevice) {
+    for (int page = 0; page < 3; page++) {
+      map(page);
+    }
+    MemorySegment host = Arena.ofAuto().allocate(3 * PAGE);
+    host.fill((byte) 7);
+    if (toTheDevice) {
+      driver.transfers().memcpyHtoDAsync(0, range, host, 0);
+      assertThat(read(range, 1)).containsExactly(7);
+      assertThat(read(range + 3 * PAGE - 1, 1)).containsExactly(7);
+    } else {
+      driver.transfers().memcpyDtoHAsync(0, host, range, 0);
+      assertThat(host.get(ValueLayout.JAVA_BYTE, 0)).isNotEqualTo((byte) 7);
+    }
   }
 }

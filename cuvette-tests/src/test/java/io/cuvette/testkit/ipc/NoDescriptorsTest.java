@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.sim.internal.share.ProcessId;
 import io.cuvette.testkit.support.PeerCommand;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -55,6 +56,9 @@ class NoDescriptorsTest {
         Deque<Integer> eaten = eatAll();
         assertFails(openMemory);
         assertFails(openEvent);
+        if (!ProcessId.current().isAlive()) {
+          throw new AssertionError("a process that cannot be looked at counts as running");
+        }
         eaten.forEach(CALLS::close);
         importer.sharing().ipcOpenMemHandle(0, memory);
         importer.sharing().ipcOpenEventHandle(0, event);
