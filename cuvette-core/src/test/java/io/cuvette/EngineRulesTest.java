@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -19,6 +20,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -251,5 +253,54 @@ class EngineRulesTest {
       }
     }
     assertThat(failures).hasSizeGreaterThan(10);
+  }
+
+  /**
+   * Closes a Cuda whose page-locked memory is not freed, and in which a later call of a number
+   * fails with an error; what that is told with, if it comes to both.
+   */
+  private static @Nullable Throwable closedAfterAFailure(int failing) {
+    AtomicInteger left = new AtomicInteger(Integer.MAX_VALUE);
+    AtomicBoolean hasFailed = new AtomicBoolean();
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    CudaDriver over =
+        DriverProxy.of((method, arguments) -> {
+          if (DriverProxy.isCall(method) && left.get() <= failing && left.get() >= 0) {
+            String name = method.getName();
+            if (left.getAndDecrement() == 0) {
+              throw new StackOverflowError("the test's " + name);
+            }
+            if (name.equals("memFreeHost")) {
+              hasFailed.set(true);
+              throw new CudaException(CudaStatus.UNKNOWN, name, "the test's");
+            }
+          }
+          return DriverProxy.forward(driver, method, arguments);
+        });
+    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(over));
+    List<Object> open = leaveAllOpen(cuda);
+    left.set(failing);
+    Throwable failure = catchThrowable(cuda::close);
+    boolean isBoth = hasFailed.get() && left.get() < 0;
+    assertThatCode(cuda::close).doesNotThrowAnyException();
+    Reference.reachabilityFence(open);
+    return isBoth ? failure : null;
+  }
+
+  @Test
+  void errorInACallOfTheEnd_isToldWithWhatFailedBefore() {
+    List<String> names = new CopyOnWriteArrayList<>();
+    assertThat(closedTwice(1_000_000, names)).isNull();
+    List<Throwable> errors = new ArrayList<>();
+    for (int number : endsOf(List.copyOf(names))) {
+      Throwable failure = closedAfterAFailure(number);
+      if (failure instanceof StackOverflowError) {
+        assertThat(failure.getSuppressed()).hasAtLeastOneElementOfType(CudaException.class);
+        errors.add(failure);
+      } else if (failure != null) {
+        assertThat(failure.getSuppressed()).hasAtLeastOneElementOfType(StackOverflowError.class);
+      }
+    }
+    assertThat(errors).hasSizeGreaterThan(3);
   }
 }

@@ -68,6 +68,21 @@ class ReleasedMemoryTest extends OrderingFixture {
     }
   }
 
+  /** There is nothing to release, whatever the driver would say. */
+  @Test
+  void memoryBelowTheThreshold_isFreedWithoutAQuestion() {
+    ElasticMemoryPool pool =
+        new ElasticMemoryPool(
+            cuda, ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(2 * LARGE));
+    Buffer buffer = pool.allocate(LARGE, home);
+    buffer.fill((byte) 1, home);
+    busy.begin(home);
+    calls.reset();
+    buffer.close();
+    assertThat(calls.queries).hasValue(0);
+    assertThat(pool.stats().heldBytes()).isEqualTo(LARGE);
+  }
+
   @Test
   void eventsThatLieReady_goBackToo() {
     MemoryPool pool = new MemoryPool(cuda);

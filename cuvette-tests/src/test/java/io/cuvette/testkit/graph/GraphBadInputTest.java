@@ -22,6 +22,7 @@ import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.StreamHandle;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
@@ -354,6 +355,27 @@ class GraphBadInputTest {
           .close();
       executable.launch(stream);
       stream.synchronize();
+    }
+  }
+
+  /** Also if somebody else began it, in the stream that every thread has. */
+  @CudaTest(simulatedOnly = true)
+  void launchIntoACapture_ofTheThreadsOwnStream_isRefused_andItGoesOn(
+      Cuda cuda, CudaStream stream) {
+    CudaStream own = cuda.device(0).perThreadStream();
+    try (CudaGraph empty = stream.capture(() -> {});
+        CudaGraphExec executable = empty.instantiate()) {
+      cuda.driver().captures().streamBeginCapture(0, StreamHandle.PER_THREAD, 2);
+      for (ThrowingCallable wrong :
+          List.<ThrowingCallable>of(() -> executable.launch(own), () -> executable.upload(own))) {
+        assertThatIllegalStateException()
+            .isThrownBy(wrong)
+            .withMessageContaining("is capturing a graph (expected: a stream that is not");
+      }
+      long graph = cuda.driver().captures().streamEndCapture(0, StreamHandle.PER_THREAD);
+      cuda.driver().graphs().graphDestroy(graph);
+      executable.launch(own);
+      own.synchronize();
     }
   }
 }

@@ -30,6 +30,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** A module ends once, behind the launches of its kernels. */
 class ModuleEndTest {
@@ -73,6 +74,7 @@ class ModuleEndTest {
     try (CudaModule module = TestKernels.launches(cuda)) {
       CudaKernel kernel = module.kernel("doNothing");
       KernelArguments packed = kernel.pack();
+      packed.launch(stream, SMALL);
       stream.close();
       for (boolean isClosed : new boolean[] {false, true}) {
         assertThatThrownBy(() -> stream.launch(kernel, large))
@@ -84,6 +86,14 @@ class ModuleEndTest {
             .isInstanceOf(IllegalStateException.class)
             .hasMessageStartingWith("stream ");
         module.close();
+      }
+      for (ThrowingCallable wrong :
+          List.<ThrowingCallable>of(
+              () -> cuda.currentStream().launch(kernel, large),
+              () -> packed.launch(cuda.currentStream(), large))) {
+        assertThatThrownBy(wrong)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageStartingWith("module ");
       }
     }
   }
