@@ -3,14 +3,21 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.internal.clock.Moment;
 import io.cuvette.internal.clock.StreamClock;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What a stream knows of others, each by its own numbers: too much of it loses memory. */
 class KnownWorkTest extends OrderingFixture {
@@ -226,6 +233,60 @@ class KnownWorkTest extends OrderingFixture {
       assertThat(busy.waits()).isEqualTo(waits);
       assertThat(old.isDone(later, later)).isFalse();
     }
+  }
+
+  /** Whoever comes meanwhile waits for its turn, and need not ask any more then. */
+  @Test
+  @Timeout(60)
+  void stream_isAskedByOneThreadAtATime() throws InterruptedException {
+    AtomicInteger asked = new AtomicInteger();
+    AtomicReference<@Nullable Runnable> whenAsked = new AtomicReference<>();
+    try (Cuda own =
+        Cuda.open(
+            CudaOptions.simulated()
+                .withDevice("sim:pace=eager")
+                .withDecorator(driver -> asking(driver, asked, whenAsked)))) {
+      CudaStream stream = own.device(0).createStream(StreamOptions.NON_BLOCKING);
+      own.allocatePinned(BYTES).fill((byte) 1, stream);
+      StreamClock clock = stream.state.clock;
+      long number = clock.now();
+      Thread second = Thread.ofPlatform().unstarted(() -> clock.await(number));
+      AtomicInteger meanwhile = new AtomicInteger(-1);
+      whenAsked.set(() -> {
+        int before = asked.get();
+        second.start();
+        while (second.getState() == Thread.State.RUNNABLE) {
+          Thread.onSpinWait();
+        }
+        meanwhile.set(asked.get() - before);
+      });
+      clock.await(number);
+      second.join();
+      assertThat(meanwhile).hasValue(0);
+      assertThat(clock.isDone(number, number)).isTrue();
+    }
+  }
+
+  private static CudaDriver asking(
+      CudaDriver driver, AtomicInteger asked, AtomicReference<@Nullable Runnable> whenAsked) {
+    StreamCalls streams =
+        new ForwardingStreams(driver.streams()) {
+          @Override
+          public boolean streamQuery(int device, long stream) {
+            asked.incrementAndGet();
+            Runnable once = whenAsked.getAndSet(null);
+            if (once != null) {
+              once.run();
+            }
+            return super.streamQuery(device, stream);
+          }
+        };
+    return new ForwardingDriver(driver) {
+      @Override
+      public StreamCalls streams() {
+        return streams;
+      }
+    };
   }
 
   @Test

@@ -20,6 +20,7 @@ import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -263,6 +264,31 @@ class PageFailuresTest extends TwoProcesses {
       assertThatThrownBy(() -> pool.export(buffer)).hasMessageContaining("deviceGetUuid");
       assertThat(OpenFiles.count()).isEqualTo(before);
     }
+  }
+
+  /** Only who did not free them tries again, and nobody else at the same time. */
+  @Test
+  void pagesThatSurelyStayMapped_areTriedOnceWithEachStep() {
+    scripted((cuda, handles) -> {
+      DeviceBuffer buffer = imported(cuda, handles);
+      AtomicInteger tries = new AtomicInteger();
+      script.answer(
+          "memUnmap",
+          call -> {
+            tries.incrementAndGet();
+            throw new CudaException(CudaStatus.NOT_PERMITTED, call.name(), "on purpose");
+          });
+      assertThatThrownBy(buffer::close).isInstanceOf(CudaException.class);
+      assertThat(tries).hasValue(1);
+      for (int i = 2; i < 5; i++) {
+        assertThat(cuda.leaksFound()).isZero();
+        assertThat(tries).hasValue(i);
+      }
+      script.unscript("memUnmap");
+      assertThat(cuda.leaksFound()).isZero();
+      assertThat(script.count("memUnmap")).isOne();
+      assertThat(script.count("memAddressFree")).isOne();
+    });
   }
 
   @Test
