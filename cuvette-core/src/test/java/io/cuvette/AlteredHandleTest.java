@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
@@ -360,6 +361,29 @@ class AlteredHandleTest extends OverFakeSharing {
       third.close();
       assertThat(driver.frees).hasValue(1);
     }
+  }
+
+  /**
+   * What a second pool's handle claims of memory that is mapped counts no more: it is where it is.
+   */
+  @Test
+  void laterClaimOfMore_isNotHeldAgainstANeighbour() {
+    driver.bytesRead = READ;
+    try (DeviceMemoryResource one = mapped();
+        DeviceMemoryResource two = mapped()) {
+      List<DeviceBuffer> buffers = new ArrayList<>();
+      for (int allocation = 1; allocation <= 2; allocation++) {
+        buffers.add(one.importBuffer(descriptor(allocation, 0, 64)));
+      }
+      driver.growth = Math.abs(buffers.getFirst().address() - buffers.getLast().address());
+      for (int allocation = 1; allocation <= 2; allocation++) {
+        DeviceBuffer again = two.importBuffer(descriptor(allocation, 0, 64));
+        assertThat(again.address()).isEqualTo(buffers.get(allocation - 1).address());
+        buffers.add(again);
+      }
+      buffers.forEach(DeviceBuffer::close);
+    }
+    assertThat(driver.frees).hasValue(2);
   }
 
   /** Host memory may be more than a device has, and says so itself. */
