@@ -380,6 +380,21 @@ class PendingFreesTest {
     checkPending(0);
   }
 
+  /** It counts once: a block that waited for another stream may need more of it. */
+  @Test
+  void streamThatWasAskedAbout_isAskedAgain_howeverFewMayBe() {
+    CachedBlock marked = used(two);
+    pending.free(marked, home.state);
+    pending.poll(); // marks the second stream
+    CachedBlock late = used(two, one); // waits for the last first
+    pending.free(late, home.state);
+    driver.finish(one);
+    driver.finish(two);
+    assertThat(pending.poll(2)).isEqualTo(2);
+    assertThat(given).containsExactly(marked, late);
+    checkPending(0);
+  }
+
   @Test
   void streamThatCannotBeMarked_isReportedToWhoAsks_andTheBlockWaitsAllTheSame() {
     CachedBlock block = used(one);

@@ -232,7 +232,14 @@ class ElasticFaultsTest {
       ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
       script.fail("memSetAccess", CudaStatus.NOT_PERMITTED);
       script.fail("memUnmap", CudaStatus.NOT_PERMITTED);
-      assertThatThrownBy(() -> pool.allocate(5 * MIB)).isInstanceOf(CudaException.class);
+      assertThatThrownBy(() -> pool.allocate(5 * MIB))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("memSetAccess")
+          .satisfies(e ->
+              assertThat(e.getSuppressed())
+                  .as("at once, and when the block is given up")
+                  .hasSize(2)
+                  .allSatisfy(each -> assertThat(each).hasMessageContaining("memUnmap")));
       script.note("memAddressFree");
       assertThatThrownBy(pool::close).isInstanceOf(CudaException.class);
       assertThat(script.notes()).isEmpty();
