@@ -188,6 +188,13 @@ class PublicValuesTest {
     assertThat(text(numbers, Long.MAX_VALUE)).endsWith("limit none");
     assertThat(text(numbers, 5L << 30)).endsWith("limit 5.00 GiB");
     assertThat(text(numbers, 0)).doesNotContain("none");
+    for (int i = 0; i < numbers.length; i++) {
+      numbers[i] = i < 8 || i > 10 ? (i + 1L) << 10 : i;
+    }
+    assertThat(text(numbers, 7))
+        .isEqualTo(
+            "used 1.00 KiB in 8 blocks, free 2.00 KiB in 9 blocks (largest 8.00 KiB),"
+                + " held 3.00 KiB in 10 chunks, limit 7 B");
   }
 
   private static String text(long[] n, long limit) {

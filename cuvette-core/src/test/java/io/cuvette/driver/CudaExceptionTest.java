@@ -62,6 +62,10 @@ class CudaExceptionTest {
         .hasMessage("call(): WRONG (6)\n" + log);
     assertThat(new CompilerException("call()", 6, "WRONG", log + "yyy"))
         .hasMessage("call(): WRONG (6)\n" + log + "\n... (3 more characters in log())");
+    CompilerException spaced = new CompilerException("call()", 6, "WRONG", "\n " + log + " \n\n");
+    assertThat(spaced).hasMessage("call(): WRONG (6)\n" + log);
+    assertThat(spaced.log()).isEqualTo("\n " + log + " \n\n");
+    assertThat(new CompilerException("call()", 6, "WRONG", " \n")).hasMessage("call(): WRONG (6)");
   }
 
   @Test

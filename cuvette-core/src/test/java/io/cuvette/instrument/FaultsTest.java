@@ -136,6 +136,40 @@ class FaultsTest {
     assertThat(again.freeRefused()).hasSize(1);
   }
 
+  /** Only of what is gone already the driver may say that it is none. */
+  @Test
+  void freeRefused_failsWhereTheDriverRefusesAgain() {
+    for (String free : List.of("memFree", "memUnmap")) {
+      for (CudaStatus status : List.of(CudaStatus.INVALID_VALUE, CudaStatus.ILLEGAL_ADDRESS)) {
+        CudaDriver refusing =
+            DriverProxy.of((method, arguments) -> {
+              if (method.getName().equals(free)) {
+                throw new CudaException(status, free, "");
+              }
+              return DriverProxy.forward(tiny.driver, method, arguments);
+            });
+        Faults faults = Faults.from(refusing, 1).only("memFreeAsync", "memUnmap");
+        CudaDriver driver = faults.driver();
+        boolean isBlock = free.equals("memFree");
+        long block = isBlock ? driver.ordered().memAllocAsync(0, 64, 0) : 0x10000;
+        assertThat(
+                failure(() -> {
+                  if (isBlock) {
+                    driver.ordered().memFreeAsync(0, block, 0);
+                  } else {
+                    driver.virtual().memUnmap(block, 0x1000);
+                  }
+                }))
+            .isNotNull();
+        if (status == CudaStatus.INVALID_VALUE) {
+          assertThat(faults.freeRefused()).hasSize(1);
+        } else {
+          assertThat(failure(faults::freeRefused).status()).isEqualTo(status);
+        }
+      }
+    }
+  }
+
   /** Some other call has unmapped it: then there is nothing left to do. */
   @Test
   void unmapThatIsOwed_andWasDoneMeanwhile_isNoFailure() {

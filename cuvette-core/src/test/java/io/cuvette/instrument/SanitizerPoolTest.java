@@ -114,6 +114,20 @@ class SanitizerPoolTest extends SanitizerTestBase {
     assertOnly(Misuse.UNKNOWN_ADDRESS);
   }
 
+  /** One pool reports, and the one that it has its memory from does not. */
+  @Test
+  void partOfAPartThatNobodyReported_isNone() {
+    for (int depth = 2; depth <= 3; depth++) {
+      BlockListener.Block inner = new BlockListener.Block(depth, chunk, 64);
+      driver.blockListener().blockAllocated(inner);
+      driver.blockListener().blockAllocated(inner, 0, first);
+      fill(chunk, 512, first);
+      driver.blockListener().blockFreed(inner);
+      driver.blockListener().blockFreed(inner);
+    }
+    assertSilent();
+  }
+
   @Test
   void partFreedLongAgo_isNotTheOneThatIsThereNow() {
     driver.blockAllocated(chunk + 512, 512);

@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -81,6 +82,29 @@ class DriverLinkerTest {
   }
 
   @Test
+  void everyOption_isTheDriversOwn() {
+    Map<String, String> options =
+        Map.of(
+            "-g", "4=10000 6=10000 11=1",
+            "-lineinfo", "4=10000 6=10000 13=1",
+            "-verbose", "4=10000 6=10000 12=1",
+            "-O0", "4=10000 6=10000 7=0",
+            "-O1", "4=10000 6=10000 7=1",
+            "-O2", "4=10000 6=10000 7=2",
+            "-O3", "4=10000 6=10000 7=3",
+            "-maxrregcount=1", "0=1 4=10000 6=10000",
+            "-maxrregcount=255", "0=ff 4=10000 6=10000");
+    options.forEach((option, numbers) -> {
+      library.reset();
+      library.answer(STATE, 0);
+      linker.destroy(linker.create(List.of(option)));
+      assertThat(library.calls())
+          .as(option)
+          .contains("cuLinkCreate@6050( %s) in c000".formatted(numbers));
+    });
+  }
+
+  @Test
   void anyCallThatFails_isAnErrorWithItsStatus_andLeavesNothingBehind() {
     library.fail("cuLinkCreate", 222);
     assertThatThrownBy(() -> linker.create(List.of("-arch=sm_90")))
@@ -93,13 +117,17 @@ class DriverLinkerTest {
     library.fail("cuLinkAddData", 218);
     assertThatThrownBy(() -> linker.addData(made, 2, bytes("p"), "first"))
         .isInstanceOf(CompilerException.class)
-        .hasMessageContaining("bytes=2, name=first): INVALID_PTX (218)")
+        .hasMessageContaining(
+            "cuLinkAddData(state=0x76543210fedc, type=1, bytes=2, name=first): INVALID_PTX (218)")
         .hasMessageContaining("the errors");
     library.fail("cuLinkComplete", 1);
-    assertThatThrownBy(() -> linker.complete(made)).hasMessageContaining("INVALID_VALUE (1)");
+    assertThatThrownBy(() -> linker.complete(made))
+        .hasMessageContaining("cuLinkComplete(state=0x76543210fedc): INVALID_VALUE (1)");
     assertThat(linker.getLinkedCubin(made)).isEmpty();
     library.fail("cuLinkDestroy", 400);
-    assertThatThrownBy(() -> linker.destroy(made)).isInstanceOf(CompilerException.class);
+    assertThatThrownBy(() -> linker.destroy(made))
+        .isInstanceOf(CompilerException.class)
+        .hasMessageContaining("cuLinkDestroy(state=0x76543210fedc): ");
     assertThat(library.retained(0)).isZero();
   }
 

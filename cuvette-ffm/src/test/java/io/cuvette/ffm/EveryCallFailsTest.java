@@ -84,6 +84,7 @@ class EveryCallFailsTest {
       CudaException thrown = operation.run();
       assertThat(thrown).as("%s where %s fails", operation, function).isNotNull();
       assertThat(thrown.status()).as("%s: %s", operation, thrown).isEqualTo(STATUS);
+      assertThat(thrown).as("%s", operation).hasMessageNotContaining("null");
       assertThat(library.current()).as("%s where %s fails", operation, function).isEqualTo(0xeee);
       assertThat(library.mode()).as("%s where %s fails", operation, function).isEqualTo(1);
       functions.add(function);

@@ -75,6 +75,17 @@ class FfmHostNodesTest extends StubDriverTest {
     assertThat(run()).isEqualTo(3);
   }
 
+  /** The driver may call it once more; that is no failure. */
+  @Test
+  void functionThatIsForgotten_isNotRun_andNothingIsSaid() throws ReflectiveOperationException {
+    add();
+    end();
+    try (LogProbe log = new LogProbe("io.cuvette.ffm.part.HostFunctions")) {
+      assertThat(run()).isZero();
+      assertThat(log.told()).isEmpty();
+    }
+  }
+
   @Test
   void functions_areReadBack() {
     add();

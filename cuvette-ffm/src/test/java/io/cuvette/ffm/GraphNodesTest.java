@@ -282,4 +282,18 @@ class GraphNodesTest extends StubDriverTest {
     library.runLaunchedFunction();
     assertThat(runs).hasValue(1);
   }
+
+  @Test
+  void nodesWithoutParameters_areRefused_beforeTheDriverIsAsked() {
+    library.reset();
+    List<ThrowingCallable> all =
+        List.of(
+            () -> graphs.graphAddNode(1, 0xabc, new long[0], null),
+            () -> graphs.graphNodeSetParams(1, NODE, null),
+            () -> graphs.graphExecNodeSetParams(1, 0x99, NODE, null));
+    assertThat(all)
+        .allSatisfy(
+            each -> assertThatThrownBy(each).isExactlyInstanceOf(NullPointerException.class));
+    assertThat(library.calls()).isEmpty();
+  }
 }

@@ -83,11 +83,13 @@ static CUresult cuGraphNodeGetEnabled_v11060(CUgraphExec executable, CUgraphNode
   *out = (unsigned)answers[0];
   return 0;
 }
-/* As many nodes as the first answer says, 100, 101 and so on. */
+/* As many nodes as the first answer says, 100, 101 and so on; one is gone when they are given if
+   the second answer is 0x1e55. */
 static CUresult give_nodes(CUgraphNode *nodes, size_t *count) {
-  for (size_t i = 0; nodes && i < *count && i < (size_t)answers[0]; i++)
+  size_t all = (size_t)answers[0] - (nodes && answers[1] == 0x1e55);
+  for (size_t i = 0; nodes && i < *count && i < all; i++)
     nodes[i] = (CUgraphNode)(uintptr_t)(100 + i);
-  *count = answers[0];
+  *count = all;
   return 0;
 }
 static CUresult cuGraphGetNodes_v10000(CUgraph graph, CUgraphNode *nodes, size_t *count) {

@@ -94,4 +94,17 @@ class MessageHeaderTest {
     }
     assertThat(taken(0)).isEmpty();
   }
+
+  /** Of all that the system may say of a message this is the one that matters. */
+  @Test
+  void descriptorsAreLost_whereTheSystemSaysThat_andNothingElse() {
+    for (int bit = 0; bit < Integer.SIZE; bit++) {
+      memory.set(JAVA_INT, MessageHeader.FLAGS, 1 << bit);
+      assertThat(header.isControlTruncated())
+          .as("%#x", 1 << bit)
+          .isEqualTo(1 << bit == MessageHeader.CTRUNC);
+    }
+    header.reset();
+    assertThat(header.isControlTruncated()).isFalse();
+  }
 }

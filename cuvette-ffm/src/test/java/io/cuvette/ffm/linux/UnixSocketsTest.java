@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
@@ -36,6 +37,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @EnabledOnOs(OS.LINUX)
 class UnixSocketsTest {
+  private static final int DATAGRAM = 2;
+
   private final DescriptorCalls calls = new FfmDescriptors();
 
   private Path folder;
@@ -177,10 +180,42 @@ class UnixSocketsTest {
         assertThatThrownBy(() -> calls.lock(each.toString(), Duration.ZERO))
             .isInstanceOf(IllegalArgumentException.class)
             .hasMessageContaining(each.toString())
+            .hasMessageContaining(", user %d and %d bytes ".formatted(calls.user(), size(each)))
             .hasMessageContaining("(expected: no file, or an empty one of user");
         assertThat(each).exists();
       }
     });
+  }
+
+  private static long size(Path path) {
+    try {
+      return (Long) Files.getAttribute(path, "unix:size");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void lockThatCannotBeOpened_saysWhy() {
+    String inNoFolder = folder.resolve("missing").resolve("lock").toString();
+    assertThatThrownBy(() -> calls.lock(inNoFolder, Duration.ZERO))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("lock(path=" + inNoFolder + "): No such file or directory");
+    String longest = folder.resolve("x".repeat(256)).toString();
+    assertThatThrownBy(() -> calls.lock(longest, Duration.ZERO))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("File name too long");
+  }
+
+  /** A socket of another kind has the path as well as one that listens. */
+  @Test
+  void pathOfASocketForDatagrams_isBound() {
+    MemorySegment address = UnixAddress.of(path.toString());
+    int socket = Libc.SOCKET.call(UnixAddress.FAMILY, DATAGRAM, 0);
+    assertThat(Libc.BIND.call(socket, address, (int) address.byteSize())).isZero();
+    assertThat(calls.isBound(path.toString())).isTrue();
+    Libc.close(socket);
+    assertThat(calls.isBound(path.toString())).isFalse();
   }
 
   @Test

@@ -23,6 +23,7 @@ import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -256,7 +257,15 @@ class FfmNvtxTest {
     checkAll(library, calls);
     Path silent = compile("libsilent.so", "-DINTEROP", "-DSILENT");
     assertThat(with(silent.toString(), FfmNvtxTest::fresh).isListening()).isFalse();
-    assertThat(with("", FfmNvtxTest::fresh).isListening()).isFalse();
+    NvtxCalls deaf = with("", FfmNvtxTest::fresh);
+    assertThat(deaf.isListening()).isFalse();
+    List<ThrowingCallable> uses =
+        List.of(deaf::library, () -> deaf.nameDevice(0, "a"), () -> deaf.domainRangePop(1));
+    assertThat(uses)
+        .allSatisfy(use ->
+            assertThatThrownBy(use)
+                .isInstanceOf(NullPointerException.class)
+                .hasMessage("no tool listens"));
     assertThat(with(library.toString(), FfmNvtxTest::isFound)).isTrue();
     assertThat(with(silent.toString(), FfmNvtxTest::isFound)).isFalse();
     assertThat(with(library.toString(), FfmNvtxTest::isDecorated)).isTrue();

@@ -25,6 +25,7 @@ import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 class MemoryResourcesTest {
@@ -226,11 +227,31 @@ class MemoryResourcesTest {
 
   @CudaTest
   void nodeThatNobodyNamed_isNotTheReason(Cuda cuda, ScriptedDriver driver) {
-    driver.fail("memPoolCreate", CudaStatus.NOT_SUPPORTED);
-    assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS))
-        .isInstanceOf(CudaException.class)
-        .hasMessageContaining("Cuda.allocatePinned works everywhere")
-        .hasMessageNotContaining("numaId");
+    Map<CudaStatus, Boolean> isForWant =
+        Map.of(
+            CudaStatus.NOT_SUPPORTED, true,
+            CudaStatus.CALL_REQUIRES_NEWER_DRIVER, true,
+            CudaStatus.INVALID_VALUE, true,
+            CudaStatus.OUT_OF_MEMORY, false,
+            CudaStatus.OPERATING_SYSTEM, false);
+    isForWant.forEach((status, isExplained) -> {
+      for (boolean isNamed : new boolean[] {false, true}) {
+        driver.fail("memPoolCreate", status);
+        PinnedMemoryResourceOptions usual = PinnedMemoryResourceOptions.DEFAULTS;
+        PinnedMemoryResourceOptions options = isNamed ? usual.withNumaId(0) : usual;
+        String message =
+            assertThatThrownBy(() -> new PinnedMemoryResource(cuda, options))
+                .isInstanceOf(CudaException.class)
+                .actual()
+                .getMessage();
+        assertThat(message.contains("Cuda.allocatePinned works everywhere"))
+            .as(message)
+            .isEqualTo(isExplained);
+        assertThat(message.contains("numaId: 0 is no node of this machine"))
+            .as(message)
+            .isEqualTo(isExplained && isNamed);
+      }
+    });
   }
 
   @CudaTest

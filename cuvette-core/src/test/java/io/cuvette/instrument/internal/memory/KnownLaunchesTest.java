@@ -119,4 +119,17 @@ class KnownLaunchesTest {
                         ? "the write of 0x1010 by the kernel is not ordered after the read on "
                         : "the read of 0x1010 is not ordered after the write by a kernel on "));
   }
+
+  /** A driver that has others told what launches touch, and not the sanitizer. */
+  @Test
+  void launchesThatSomebodyElseWatches_tellNothingHere() {
+    LaunchWatcher mine = KnownLaunches.watcher();
+    use(first, ALL, (_, _, _) -> {});
+    use(second, ALL, (_, _, _) -> {});
+    use(second, new Range(0x1000, 64, Kind.WRITE, false), null);
+    use(first, new Range(0x1000, 64, Kind.READ, false), null);
+    mine.touched(0x1000, 1, Touch.WRITE);
+    assertThat(finished(first).isEmpty()).isTrue();
+    assertThat(finished(second).isEmpty()).isTrue();
+  }
 }

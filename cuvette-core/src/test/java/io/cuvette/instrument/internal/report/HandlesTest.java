@@ -31,6 +31,8 @@ class HandlesTest {
       assertThat(handles.destroy(each, here)).isNotNull();
     }
     assertThat(handles.isDead(1)).isFalse();
+    assertThat(handles.isDead(5_000 - 4_096)).isFalse();
+    assertThat(handles.isDead(5_000 - 4_095)).isTrue();
     assertThat(handles.isDead(5_000)).isTrue();
   }
 
