@@ -214,9 +214,11 @@ class DescriptorFormatsTest {
     refused(putLong(whole, 16, 0), "byteSize: 0");
     refused(putLong(putLong(whole, 8, Long.MAX_VALUE), 16, 1), "byteSize: 1");
     byte[] event = new EventDescriptor(true, PROCESS, DEVICE, handle()).toBytes();
-    assertThatThrownBy(() -> EventDescriptor.fromBytes(sealed(putByte(event, 6, 2))))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("flags: 2");
+    for (int flags : new int[] {2, 3, 126}) {
+      assertThatThrownBy(() -> EventDescriptor.fromBytes(sealed(putByte(event, 6, flags))))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("flags: %d (expected: %d)", flags, flags % 2);
+    }
   }
 
   private static void refused(byte[] bytes, String message) {

@@ -67,6 +67,14 @@ class EndedStreamsTest {
   }
 
   @Test
+  void streamThatIsMade_looksAtSomeThatWereClosed() {
+    closedWhileBusy(26, 0).forEach(driver::finish);
+    try (CudaStream _ = cuda.device(1).createStream()) {
+      assertThat(driver.liveEvents()).isEqualTo(2);
+    }
+  }
+
+  @Test
   void waitForADevice_waitsForNoClosedStreamOfAnother() {
     List<CudaStream> streams = closedWhileBusy(3, 1);
     cuda.device(0).synchronize();

@@ -30,6 +30,10 @@ class EnvironmentTest {
         .hasCause(failure);
     assertThat(Environment.withOrigin("x", failure, Map.of("CUVETTE_DEVICE", "sim")::get))
         .isSameAs(failure);
+    var named = new IllegalArgumentException("-Dcuvette.sim.x: '7' (expected: less)");
+    assertThat(Environment.withOrigin("x", named, Map.of("CUVETTE_DEVICE", "x")::get))
+        .as("which names its own setting")
+        .isSameAs(named);
     System.setProperty("cuvette.device", "nonsense");
     try {
       assertThatThrownBy(() -> Cuda.open(CudaOptions.DEFAULTS.withDevice("nonsense")))

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.internal.channel.Closing;
 import io.cuvette.internal.channel.IpcFrame;
@@ -9,6 +10,7 @@ import io.cuvette.internal.channel.OpenSocket;
 import io.cuvette.internal.channel.PoolHandle;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.StreamCorruptedException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -22,6 +24,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -44,6 +47,7 @@ class IpcPartsTest {
     private final List<Integer> taken = new ArrayList<>();
     private final List<String> sent = new ArrayList<>();
     private Supplier<Integer> listening = () -> memoryFile("listener", 0);
+    private Runnable whileSending = () -> {};
     private boolean connects;
 
     @Override
@@ -66,6 +70,7 @@ class IpcPartsTest {
     @Override
     public void send(int socket, byte[] bytes, int[] descriptors, Duration timeout) {
       sent.add("%d bytes, %d descriptors".formatted(bytes.length, descriptors.length));
+      whileSending.run();
       if (!taken.isEmpty()) {
         var timedOut = new SocketTimeoutException("not all");
         timedOut.bytesTransferred = taken.removeFirst();
@@ -145,6 +150,37 @@ class IpcPartsTest {
     assertThat(descriptors.open()).isEmpty();
   }
 
+  /** The next ones are told what broke it first, not what followed from that. */
+  @Test
+  void channelThatBreaksWhileItSends_endsThat_andKeepsItsFirstFailure() throws Exception {
+    IpcChannel channel = channel();
+    descriptors.taken.add(5);
+    descriptors.coming.add(new byte[100]); // no message
+    FutureTask<Throwable> failure =
+        new FutureTask<>(() -> catchThrowable(() -> channel.receiveMessage(Duration.ZERO)));
+    descriptors.whileSending =
+        () -> {
+          Thread.ofPlatform().daemon().start(failure);
+          while (!channel.isClosed()) {
+            Thread.onSpinWait();
+          }
+        };
+    assertThatThrownBy(() -> channel.send(new byte[100]))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("channel for a test broke while a message was sent");
+    Throwable first = failure.get(60, TimeUnit.SECONDS);
+    assertThat(first).hasCauseInstanceOf(StreamCorruptedException.class);
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(
+            () -> channel.send(new byte[1]), () -> channel.receiveMessage(Duration.ZERO))) {
+      assertThatThrownBy(use)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("channel for a test is closed: it failed in the middle of a message")
+          .hasCause(first);
+    }
+    assertThat(descriptors.open()).isEmpty();
+  }
+
   @Test
   void negativePatience_isRefused_byEachThatWaits(@TempDir Path directory) throws IOException {
     Duration negative = Duration.ofMillis(-1500);
@@ -167,6 +203,19 @@ class IpcPartsTest {
       assertThat(channel.isClosed()).isFalse();
     }
     assertThat(descriptors.asked).isEmpty();
+  }
+
+  /** Whatever else is wrong, and also while another receives. */
+  @Test
+  void negativePatience_isRefused_alsoByAChannelThatIsClosed() {
+    IpcChannel channel = channel();
+    channel.close();
+    assertThatThrownBy(() -> channel.receiveMessage(Duration.ofNanos(-1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("timeout: PT-0.000000001S (expected: >= 0)");
+    assertThatThrownBy(() -> channel.receiveMessage(Duration.ofSeconds(Long.MIN_VALUE)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("timeout: PT-");
   }
 
   @Test

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
@@ -20,6 +21,21 @@ class OverImportedMemoryTest extends OverFakeSharing {
         assertThat(other.isMapped()).isFalse();
         assertThat(block.descriptor().byteSize()).isEqualTo(1000);
       }
+    }
+  }
+
+  /** Devices fill it as their own: it is not host memory, into which they are not let. */
+  @Test
+  void fillOfImportedMemory_takesNoOtherMemory() {
+    try (DeviceMemoryResource imported = mapped();
+        Buffer buffer = imported.importBuffer(descriptor(1, 0, 4096))) {
+      DeviceMemoryResource own = new DeviceMemoryResource(device);
+      long most = own.attributes().usedMemHigh();
+      buffer.fill((byte) 7);
+      assertThat(own.attributes().usedMemHigh()).isEqualTo(most);
+      byte[] bytes = new byte[4096];
+      buffer.copyTo(MemorySegment.ofArray(bytes));
+      assertThat(bytes).containsOnly(7);
     }
   }
 

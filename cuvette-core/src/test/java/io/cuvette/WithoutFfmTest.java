@@ -40,6 +40,14 @@ class WithoutFfmTest {
     }
   }
 
+  @Test
+  void compiler_isNotFound_andTheArtifactIsNamed() {
+    CudaProgram program = CudaProgram.of("__global__ void k() {}");
+    assertThatThrownBy(() -> program.compile(KernelCode.Kind.PTX))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessage("no compiler; add io.cuvette.ffm (artifact cuvette-ffm)");
+  }
+
   /** At the first step that could share anything. */
   @Test
   void whatSharesMemory_isRefused_andTheModuleIsNamed(@TempDir Path folder) {

@@ -95,7 +95,13 @@ class FfmPoolCallsTest {
     library.answer(-1, -1);
     assertThat(driver.pools().memPoolGetAttribute(9, 3)).isEqualTo(0xffff_ffffL);
     assertThat(driver.pools().memPoolGetAttribute(9, 4)).isEqualTo(-1);
-    noted("cuMemPoolGetAttribute@11020(9, 3) in 0", "cuMemPoolGetAttribute@11020(9, 4) in 0");
+    assertThat(driver.pools().memPoolGetAttribute(9, 3))
+        .as("after one that leaves more bytes")
+        .isEqualTo(0xffff_ffffL);
+    noted(
+        "cuMemPoolGetAttribute@11020(9, 3) in 0",
+        "cuMemPoolGetAttribute@11020(9, 4) in 0",
+        "cuMemPoolGetAttribute@11020(9, 3) in 0");
   }
 
   @Test

@@ -207,6 +207,15 @@ class FfmStartupTest {
   }
 
   @Test
+  void driverThatDoesNotTellItsVersion_isNotTakenForAnOldOne() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.fail("cuDriverGetVersion", 999);
+    CudaException e = failure(library.provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.UNKNOWN);
+    assertThat(e).hasMessageContaining("cuDriverGetVersion()");
+  }
+
+  @Test
   void noDevice_isNamed() {
     StubLibrary library = StubLibrary.compile(folder);
     library.fail("cuInit", 100);

@@ -1,5 +1,8 @@
 package io.cuvette.ffm;
 
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.Nvtx;
 import io.cuvette.NvtxCategory;
 import io.cuvette.NvtxDomain;
@@ -9,6 +12,9 @@ import io.cuvette.driver.NvtxCalls;
 
 /** Shows a tool one of everything. */
 final class NvtxMain {
+  /** The property with the device whose names are shown; simulated if there is none. */
+  static final String DEVICE = "nvtx.device";
+
   private NvtxMain() {}
 
   /** Prints what it finds, and then whether a range too many is an error. */
@@ -43,7 +49,18 @@ final class NvtxMain {
     } catch (IllegalStateException e) {
       System.out.println(e.getMessage());
     }
+    Nvtx.domain("solver").mark("again"); // the same domain
+    namesOfCuda();
     NvtxCalls.find().ifPresent(NvtxMain::names);
+  }
+
+  /** Of a GPU alone: the tool does not know the devices and streams of a simulation. */
+  private static void namesOfCuda() {
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice(System.getProperty(DEVICE, "sim")));
+        CudaStream stream = cuda.device(0).createStream()) {
+      Nvtx.name(cuda.device(0), "first");
+      Nvtx.name(stream, "a stream");
+    }
   }
 
   private static void names(NvtxCalls calls) {

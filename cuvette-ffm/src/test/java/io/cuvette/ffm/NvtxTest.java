@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -44,6 +45,7 @@ class NvtxTest {
     "mark 1 registered step category 7 color FF7F7F7F payload 2.5 v3/48",
     "start 0 virtual category 0 v3/48",
     "end 0 3",
+    "mark 1 again category 0 v3/48",
     "device second 1",
     "stream copies 4711",
     "domain Cuvette",
@@ -107,6 +109,19 @@ class NvtxTest {
     String output = run("", Map.of("NVTX_INJECTION64_PATH", tool.toString()));
     assertThat(output).contains("listening true", "library " + tool);
     assertThat(Files.readAllLines(log())).containsExactly(TOLD);
+  }
+
+  @Test
+  void tool_isToldTheNamesOfDevicesAndStreams_ofAGpuAlone() throws Exception {
+    Path gpu = Standin.compile(Files.createDirectory(folder.resolve("gpu")));
+    run(
+        Map.of("NVTX_INJECTION64_PATH", tool().toString()),
+        "-Dcuvette.nvtx=",
+        "-Dcuvette.libcuda=" + gpu,
+        "-D" + NvtxMain.DEVICE + "=gpu");
+    List<String> told = Files.readAllLines(log());
+    assertThat(told).contains("device first 0").hasSize(TOLD.length + 2);
+    assertThat(told).filteredOn(line -> line.startsWith("stream a stream ")).hasSize(1);
   }
 
   @Test

@@ -684,8 +684,9 @@ CUresult cuGetProcAddress_v2(const char *name, void **out, int version, cuuint64
 #ifdef TOOLKIT_STUB
   return STUB_STATUS;
 #endif
-  *out = NULL;
+  *out = (void *)16; /* what a call that fails leaves is no function */
   if (flags != 1 || version > driver_version) return 1;
+  *out = NULL;
   int best = 0;
   int known = strcmp(name, hidden) != 0;
   for (size_t i = 0; known && i < sizeof forms / sizeof *forms; i++) {

@@ -117,6 +117,16 @@ class PoolPeersTest {
     }
   }
 
+  @CudaTest(devices = 2)
+  void closedResource_isNamed_whateverElseIsWrongWithADevice(Subject subject) {
+    DeviceMemoryResource resource = ownPool(subject.open(options -> options));
+    resource.close();
+    CudaDevice foreign = subject.open(options -> options).device(1);
+    assertThatThrownBy(() -> resource.setPeerAccessibleBy(List.of(foreign)))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+
   @CudaTest(devices = 4)
   void assignment_isOneCallForTheNewAndTheGone_andNoneIfNothingChanges(
       Cuda cuda, ScriptedDriver driver) {

@@ -92,6 +92,22 @@ class MemoryHooksTest {
   }
 
   @Test
+  void lineProfileHook_writesAnySize_inTheLargestUnitThatItFills() {
+    long[] sizes = {0, 1023, 1024, 1 << 20, 1L << 30, 1L << 40, 1L << 50, 1L << 60, Long.MAX_VALUE};
+    String[] texts = {
+      "0.00B", "1023.00B", "1.00KB", "1.00MB", "1.00GB", "1.00TB", "1.00PB", "1.00EB", "8.00EB"
+    };
+    for (int i = 0; i < sizes.length; i++) {
+      LineProfileHook hook = new LineProfileHook(1);
+      hook.mallocPreprocess(new MemoryHook.Block(cuda.device(0), 1, sizes[i], 0, 0));
+      hook.allocPreprocess(new MemoryHook.Growth(cuda.device(0), sizes[i], 0));
+      StringBuilder report = new StringBuilder();
+      hook.printReport(report);
+      assertThat(report.toString()).isEqualTo("_root (%s, %1$s)\n", texts[i]);
+    }
+  }
+
+  @Test
   void lineProfileHook_reportsOnlyTheLevelsAskedFor() {
     LineProfileHook hook = new LineProfileHook(1);
     try (Scope _ = pool.useHook(hook)) {

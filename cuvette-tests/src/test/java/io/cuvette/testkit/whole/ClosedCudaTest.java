@@ -124,6 +124,9 @@ class ClosedCudaTest {
     calls.put("addCallback", () -> stream.addCallback(() -> {}));
     calls.put("capture", () -> stream.capture(() -> {}));
     calls.put("isCapturing", stream::isCapturing);
+    CudaStream own = device.perThreadStream();
+    assertThat(device.perThreadStream()).isSameAs(own);
+    calls.put("the thread's stream", device::perThreadStream);
     refused();
   }
 
