@@ -233,6 +233,9 @@ class EngineRulesTest {
       failure = e;
     }
     assertThat(failure != null).as("call %d is told", failing).isEqualTo(left.get() < 0);
+    if (failure != null) {
+      names.clear(); // those of the next close are of interest
+    }
     assertThatCode(cuda::close).doesNotThrowAnyException();
     assertThat(driver.report()).as("after %s", failure).isEmpty();
     Reference.reachabilityFence(open);
@@ -253,6 +256,15 @@ class EngineRulesTest {
       }
     }
     assertThat(failures).hasSizeGreaterThan(10);
+  }
+
+  /** Plain memory that comes and goes is that wait. */
+  @Test
+  void closeAfterAnErrorInTheLastCalls_waitsForTheDeviceOnceMore() {
+    List<String> names = new CopyOnWriteArrayList<>();
+    assertThat(closedTwice(1_000_000, names)).isNull();
+    assertThat(closedTwice(names.lastIndexOf("memFreeAsync"), names)).isNotNull();
+    assertThat(names).containsOnlyOnce("memAlloc");
   }
 
   /**

@@ -3,7 +3,10 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.stream.DriverStream;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.Test;
@@ -94,6 +97,34 @@ class ReleasedMemoryTest extends OrderingFixture {
     assertThat(pool.freeAllBlocks()).isEqualTo(LARGE);
     assertThat(cuda.device(0).core().spareEvents.count()).isZero();
     assertThat(calls.live).hasValue(0);
+  }
+
+  /** More than are looked at in passing. */
+  @Test
+  void streamsThatEndedBusy_leaveNothing_onceTheirDeviceWasWaitedFor() throws InterruptedException {
+    List<CudaStream> ended = new ArrayList<>();
+    try (Buffer buffer = cuda.allocate(LARGE, home)) {
+      for (int i = 0; i < 100; i++) {
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        ended.add(stream);
+        buffer.fill((byte) 1, stream);
+        busy.begin(stream);
+        stream.close();
+      }
+      assertThat(calls.live).hasValue(ended.size());
+      ended.forEach(busy::finish);
+    }
+    List<WeakReference<DriverStream>> gone = new ArrayList<>();
+    ended.forEach(stream -> gone.add(new WeakReference<>(stream.state)));
+    ended.clear();
+    cuda.device(0).synchronize();
+    assertThat(calls.live).hasValue(0);
+    boolean areGone =
+        Tries.isCollected(() -> {
+          cuda.device(0).synchronize();
+          return gone.stream().allMatch(each -> each.refersTo(null));
+        });
+    assertThat(areGone).isTrue();
   }
 
   /** Nobody can wait for it then. */
