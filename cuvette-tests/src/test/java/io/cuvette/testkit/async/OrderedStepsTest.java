@@ -61,6 +61,36 @@ class OrderedStepsTest {
     assertThat(driver.notes()).containsExactly("memFreeAsync");
   }
 
+  /** What the driver gets back during the wait may be what it lacked. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatIsUsedNoMore_isFreed_beforeTheDriverIsAskedAgain(
+      Cuda cuda,
+      ScriptedDriver driver,
+      DeviceMemoryResource resource,
+      @NonBlocking CudaStream home,
+      @NonBlocking CudaStream other) {
+    Buffer buffer = resource.allocate(BYTES, home);
+    try (Gate gate = Gate.on(other)) {
+      buffer.recordUse(other);
+      driver.fail("eventRecord", CudaStatus.STREAM_CAPTURE_INVALIDATED, 2);
+      buffer.close();
+      driver.fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, 1);
+      driver.note("memAllocFromPoolAsync", "memFreeAsync");
+      driver.answer(
+          "streamSynchronize",
+          call -> {
+            driver.unscript("streamSynchronize");
+            gate.open();
+            cuda.driver().streams().streamSynchronize(0, other.handle());
+            return call.proceed();
+          });
+      resource.allocate(2 * BYTES, home).close();
+      assertThat(driver.notes())
+          .startsWith("memAllocFromPoolAsync", "memFreeAsync", "memAllocFromPoolAsync");
+    }
+    home.synchronize();
+  }
+
   @CudaTest(simulatedOnly = true)
   void refusedAllocation_hasTheCurrentPoolTrimmed_beforeAnotherIsMade(
       ScriptedDriver driver, @NonBlocking CudaStream stream) {
