@@ -59,7 +59,9 @@ public final class CodeFolder {
   /** Code that was put, if it is still there and whole. Using it keeps it for longer. */
   Optional<KernelCode> get(String key) {
     try {
-      OwnFolder.checkIfThere(folder);
+      if (!OwnFolder.isUsable(folder)) {
+        return Optional.empty(); // not read: who makes it meanwhile may be somebody else
+      }
       Path file = folder.resolve(key + SUFFIX);
       byte[] bytes = read(file);
       Optional<KernelCode> code = CodeEntry.decode(key, bytes);

@@ -28,14 +28,16 @@ final class OwnFolder {
   private OwnFolder() {}
 
   /**
-   * Checks a folder, unless it is not there.
+   * Whether a folder is there.
    *
    * @throws IOException if it is there and somebody else could change what is in it
    */
-  static void checkIfThere(Path folder) throws IOException {
-    if (!Files.notExists(folder, LinkOption.NOFOLLOW_LINKS)) {
-      check(folder);
+  static boolean isUsable(Path folder) throws IOException {
+    if (Files.notExists(folder, LinkOption.NOFOLLOW_LINKS)) {
+      return false;
     }
+    check(folder);
+    return true;
   }
 
   /**

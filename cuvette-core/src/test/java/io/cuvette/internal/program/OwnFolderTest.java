@@ -23,7 +23,7 @@ class OwnFolderTest {
   @TempDir private Path temporary;
 
   private static void refused(Path folder, String text) {
-    assertThatThrownBy(() -> OwnFolder.checkIfThere(folder))
+    assertThatThrownBy(() -> OwnFolder.isUsable(folder))
         .isInstanceOf(FileSystemException.class)
         .hasMessageContainingAll(folder.toString(), text);
     assertThatThrownBy(() -> OwnFolder.makeOrCheck(folder))
@@ -59,7 +59,7 @@ class OwnFolderTest {
   @Test
   void folderThatCannotBeMade_isAnError_andOneThatIsNotThereNone() throws IOException {
     Path none = Path.of("/proc/cuvette-cache");
-    OwnFolder.checkIfThere(none);
+    assertThat(OwnFolder.isUsable(none)).isFalse();
     assertThatThrownBy(() -> OwnFolder.makeOrCheck(none)).isInstanceOf(IOException.class);
   }
 
@@ -69,10 +69,10 @@ class OwnFolderTest {
     URI archive = URI.create("jar:" + temporary.resolve("cache.zip").toUri());
     try (FileSystem files = FileSystems.newFileSystem(archive, Map.of("create", "true"))) {
       Path folder = files.getPath("/of/this/user");
-      OwnFolder.checkIfThere(folder);
+      assertThat(OwnFolder.isUsable(folder)).isFalse();
       OwnFolder.makeOrCheck(folder);
       OwnFolder.makeOrCheck(folder);
-      OwnFolder.checkIfThere(folder);
+      assertThat(OwnFolder.isUsable(folder)).isTrue();
       assertThat(OwnFolder.newFile(folder, ".code")).isRegularFile();
       refused(Files.createFile(folder.resolve("file")), "a link or a file (expected: a folder)");
     }
@@ -82,7 +82,7 @@ class OwnFolderTest {
   void whatIsMade_isForThisUserAlone() throws IOException {
     Path folder = temporary.resolve("a/b");
     OwnFolder.makeOrCheck(folder);
-    OwnFolder.checkIfThere(folder);
+    assertThat(OwnFolder.isUsable(folder)).isTrue();
     for (Path made : List.of(folder, folder.getParent())) {
       assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(made)))
           .isEqualTo("rwx------");

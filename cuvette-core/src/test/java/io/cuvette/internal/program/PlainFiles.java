@@ -15,6 +15,7 @@ import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.PathMatcher;
@@ -32,10 +33,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.StreamSupport;
+import org.jspecify.annotations.Nullable;
 
 /** The usual files as a system has them that knows no owners, and moves nothing at once. */
 final class PlainFiles extends FileSystem {
   private final FileSystemProvider provider = new Provider();
+
+  /** What is not there yet when it is looked for next. */
+  private @Nullable Path missed;
+
+  void missOnce(Path real) {
+    missed = real;
+  }
 
   /** A path of this file system, for one of the usual. */
   Path path(Path real) {
@@ -189,7 +198,12 @@ final class PlainFiles extends FileSystem {
       if (type != BasicFileAttributes.class) {
         throw new UnsupportedOperationException("no attributes " + type);
       }
-      return Files.readAttributes(realPath(path), type, options);
+      Path real = realPath(path);
+      if (real.equals(missed)) {
+        missed = null;
+        throw new NoSuchFileException(real.toString());
+      }
+      return Files.readAttributes(real, type, options);
     }
 
     @Override

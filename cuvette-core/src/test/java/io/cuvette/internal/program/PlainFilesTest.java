@@ -37,13 +37,24 @@ class PlainFilesTest {
   @Test
   void folder_isMadeWithThoseAboveIt_andUsedAgain() throws IOException {
     Path folder = files.path(temporary).resolve("of/this/user");
-    OwnFolder.checkIfThere(folder);
+    assertThat(OwnFolder.isUsable(folder)).isFalse();
     OwnFolder.makeOrCheck(folder);
     OwnFolder.makeOrCheck(folder);
-    OwnFolder.checkIfThere(folder);
+    assertThat(OwnFolder.isUsable(folder)).isTrue();
     Path first = OwnFolder.newFile(folder, ".code");
     assertThat(first.toString()).startsWith(folder.toString()).endsWith(".code");
     assertThat(OwnFolder.newFile(folder, ".code")).isNotEqualTo(first);
     assertThat(temporary.resolve("of/this/user").toFile().list()).hasSize(2);
+  }
+
+  /** It may be somebody else's: it is looked at before anything in it is read. */
+  @Test
+  void folderThatComesWhileItIsLookedFor_isNotRead() throws IOException {
+    Path real = temporary.resolve("cache");
+    new CodeFolder(real, 1L << 30).put("k", CODE);
+    CodeFolder cache = new CodeFolder(files.path(real), 1L << 30);
+    files.missOnce(real);
+    assertThat(cache.get("k")).isEmpty();
+    assertThat(cache.get("k")).contains(CODE);
   }
 }
