@@ -88,7 +88,7 @@ public final class Captures {
     if (!info.isCapturing()) {
       return null;
     }
-    Capture capture = known.get(info.id());
+    Capture capture = info.isActive() ? known.get(info.id()) : null; // else it has no id
     if (capture != null) {
       return capture;
     }

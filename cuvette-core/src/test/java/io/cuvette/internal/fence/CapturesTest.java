@@ -295,6 +295,17 @@ class CapturesTest {
     }
   }
 
+  /** No invalid capture has a number, so that one cannot be told from another. */
+  @Test
+  void captureThatIsInvalidAtOnce_isNotTakenForThatOfAnotherStream() {
+    now = CaptureInfo.of(2, 0, 0);
+    Capture begun = captures.begun(0, 1, null);
+    assertThat(ask()).isNull();
+    now = CaptureInfo.of(1, 7, 8);
+    assertThat(ask()).isNotNull().isNotSameAs(begun);
+    begun.letGo();
+  }
+
   @Test
   void captureThatTwoThreadsFindAtOnce_isOne() {
     now = CaptureInfo.of(1, 7, 8);
