@@ -410,6 +410,7 @@ final class ElasticHeap {
   /** Ends if nothing is mapped, as all is that is in use; whether that is so. */
   boolean endIfEmpty() {
     return locked(() -> {
+      gather(); // what ended when the Java heap was full may be all that is left
       over |= moves.isNone() && spaces.mappedBytes() == 0;
       return over ? 1 : 0;
     })
