@@ -57,6 +57,39 @@ class AsyncLimitTest {
     }
   }
 
+  /** It is not waited for memory that would not be enough. */
+  @CudaTest(simulatedOnly = true)
+  void moreThanTheLimit_isRefusedAtOnce(
+      ScriptedDriver driver,
+      Cuda cuda,
+      AsyncMemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    CudaStream gone = cuda.device(0).createStream();
+    pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+    List<String> waits = List.of("eventSynchronize", "streamSynchronize");
+    Buffer used = pool.allocate(BLOCK, gone);
+    other.waitFor(gone);
+    try (Gate gate = Gate.on(other)) {
+      used.recordUse(other);
+      gone.close();
+      used.close();
+      for (String wait : waits) {
+        driver.answer(
+            wait,
+            call -> {
+              gate.open(); // so that who waits goes on
+              return call.proceed();
+            });
+      }
+      List<Long> before = waits.stream().map(driver::count).toList();
+      assertThatThrownBy(() -> pool.allocate(BLOCK + 1, stream))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(waits.stream().map(driver::count).toList()).isEqualTo(before);
+    }
+    pool.allocate(BLOCK, stream).close();
+  }
+
   @CudaTest
   void manyThreads_neverHaveMoreThanTheLimit(Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool)
       throws Exception {
