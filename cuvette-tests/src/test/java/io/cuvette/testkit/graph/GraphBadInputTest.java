@@ -20,6 +20,7 @@ import io.cuvette.GraphOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.StreamHandle;
@@ -355,6 +356,29 @@ class GraphBadInputTest {
           .close();
       executable.launch(stream);
       stream.synchronize();
+    }
+  }
+
+  /** Also if the capture is of a stream that only somebody else knows. */
+  @CudaTest(simulatedOnly = true)
+  void launchInTheNullStream_whileOthersCapture_isRefused_andTheirCaptureGoesOn(Cuda cuda) {
+    CudaStream nullStream = cuda.device(0).nullStream();
+    CaptureCalls captures = cuda.driver().captures();
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        CudaGraphExec executable = definition.graph().instantiate()) {
+      long blocking = cuda.driver().streams().streamCreateWithPriority(0, 0, 0);
+      captures.streamBeginCapture(0, blocking, 2);
+      for (ThrowingCallable wrong :
+          List.<ThrowingCallable>of(
+              () -> executable.launch(nullStream), () -> executable.upload(nullStream))) {
+        assertThatIllegalStateException()
+            .isThrownBy(wrong)
+            .withMessageContaining("is capturing a graph (expected: a stream that is not");
+      }
+      cuda.driver().graphs().graphDestroy(captures.streamEndCapture(0, blocking));
+      cuda.driver().streams().streamDestroy(0, blocking);
+      executable.launch(nullStream);
+      nullStream.synchronize();
     }
   }
 
