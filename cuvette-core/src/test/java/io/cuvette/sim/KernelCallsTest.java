@@ -6,6 +6,7 @@ import static io.cuvette.sim.SimulatedParameter.POINTER;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
@@ -299,5 +300,35 @@ class KernelCallsTest extends SimTestBase {
     assertThat(seen).hasSize(2);
     assertThat(seen.getFirst()).hasMessageContaining("parameter 2 (expected");
     assertThat(seen.getLast()).hasMessageContaining("parameter 1 read as 8 bytes");
+  }
+
+  /** As an array of longs is, wherever it is among the parameters; and nobody can write it. */
+  @Test
+  void structure_isACopyThatIsAligned() {
+    SimulatedKernel made =
+        SimulatedKernel.of(
+            "aligned",
+            t -> {
+              MemorySegment struct = t.struct(1);
+              assertThat(struct.byteSize()).isEqualTo(8);
+              assertThat(struct.isReadOnly()).isTrue();
+              t.setLong(t.pointer(2), struct.get(JAVA_LONG, 0));
+            },
+            INT,
+            SimulatedParameter.struct(8, 4),
+            POINTER);
+    registered.add(SimulatedKernels.register(made));
+    long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(made)));
+    long kernel = driver.kernels().libraryGetKernel(library, made.name());
+    MemorySegment values = Arena.ofAuto().allocate(24, 8);
+    values.set(JAVA_LONG_UNALIGNED, 4, 0x1234_5678_9ABCL);
+    values.set(JAVA_LONG, 16, memory);
+    List<KernelParameter> layout =
+        List.of(new KernelParameter(0, 4), new KernelParameter(4, 8), new KernelParameter(16, 8));
+    driver
+        .kernels()
+        .launchKernel(0, 0, kernel, shape(1, 1, 1), new LaunchParameters(values, layout));
+    driver.streams().streamSynchronize(0, 0);
+    assertThat(longAt(0)).isEqualTo(0x1234_5678_9ABCL);
   }
 }

@@ -472,4 +472,20 @@ class KernelRulesTest {
           });
     }
   }
+
+  /** It is that of each block in it. */
+  @Test
+  void barrierOfACluster_isNamedOnce() {
+    LaunchShape cluster = new LaunchShape(2, 1, 1, 2, 1, 1, 2, 1, 1, 0, true, false);
+    SimulatedKernel kernel =
+        kernel(t -> {
+          if (t.globalX() == 0) {
+            t.syncGrid();
+          } else {
+            t.syncCluster();
+          }
+        });
+    String once = "no thread can go on: (?!.*syncCluster.*syncCluster).*3 of 4 threads wait at ";
+    assertFails(1, kernel, cluster, once + "syncCluster");
+  }
 }

@@ -42,6 +42,12 @@ class ManagedMemoryTest extends SimTestBase {
     advise(READ_MOSTLY, 0, 10, 1, 0);
     assertThat(driver.memory().memRangeGetAttributeList(0, READ_MOSTLY, address, PAGE, 1))
         .containsExactly(1);
+    for (int each : new int[] {1, 2, 4, 5, 6, 7, 8}) {
+      assertThat(driver.memory().memRangeGetAttributeList(0, each, address, PAGE, 1))
+          .as("attribute %d", each)
+          .containsExactly(driver.memory().memRangeGetAttribute(0, each, address, PAGE))
+          .doesNotContain(each == 1 ? 0 : each);
+    }
     assertFails(
         CudaStatus.INVALID_VALUE,
         "count: 2 (expected: 1)",

@@ -150,4 +150,36 @@ class ProductNumbersTest extends SimTestBase {
           .isEqualTo(each[2]);
     }
   }
+
+  /** Numbers one behind the other are matrices too, each of one. */
+  @Test
+  void matricesOfOneNumber_areTheNextOfEachSide() {
+    Matrix a = matrix(BATCH * 4L);
+    Matrix b = matrix(BATCH * 4L);
+    Matrix c = matrix(BATCH * 4L);
+    for (int i = 0; i < BATCH; i++) {
+      a.host.setAtIndex(ValueLayout.JAVA_FLOAT, i, i + 2);
+      b.host.setAtIndex(ValueLayout.JAVA_FLOAT, i, 10 - 3 * i);
+    }
+    for (int of = 0; of < 4; of++) {
+      int strideA = of & 1;
+      int strideB = of >> 1;
+      MatrixProduct product =
+          new MatrixProduct(
+              MatrixType.FLOAT,
+              1,
+              1,
+              1,
+              new MatrixProduct.Operand(false, 1, strideA),
+              new MatrixProduct.Operand(false, 1, strideB),
+              new MatrixProduct.Operand(false, 1, 1),
+              BATCH);
+      multiply(product, c, a, b);
+      for (int i = 0; i < BATCH; i++) {
+        assertThat(c.host.getAtIndex(ValueLayout.JAVA_FLOAT, i))
+            .as("strides %d and %d, %d", strideA, strideB, i)
+            .isEqualTo((i * strideA + 2) * (10 - 3 * i * strideB));
+      }
+    }
+  }
 }

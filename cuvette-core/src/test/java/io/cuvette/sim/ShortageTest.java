@@ -311,4 +311,19 @@ class ShortageTest {
     assertThat(free()).as("a page is for streams").isEqualTo(free);
     assertThat(made).isBetween(1, 20);
   }
+
+  /** What a device has less than nothing of is nothing. */
+  @Test
+  void refusalOfAStream_saysThatNothingIsFree() {
+    for (long othersMiB : new long[] {720, 722, 724}) {
+      reopen("memory=1GiB,context=300MiB,others=" + othersMiB + "MiB");
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> {
+            for (int i = 0; i < 200; i++) {
+              long _ = driver.streams().streamCreateWithPriority(0, 1, 0);
+            }
+          })
+          .withMessageContaining("(expected: at most 0, the free memory)");
+    }
+  }
 }

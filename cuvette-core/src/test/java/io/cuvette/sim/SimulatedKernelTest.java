@@ -306,7 +306,7 @@ class SimulatedKernelTest {
     }
     assertLaunchFails(
         LAUNCH_TIMEOUT,
-        "looks in a row",
+        "at 4194304 looks in a row",
         t -> {
           while (t.getInt(t.pointer(0)) == 0) {
             Thread.onSpinWait();

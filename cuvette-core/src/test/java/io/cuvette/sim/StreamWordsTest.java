@@ -92,7 +92,11 @@ class StreamWordsTest extends SimTestBase {
 
   @Test
   void wordsThatAreNone_areRefused() {
-    assertFails(INVALID, "expected: a multiple of 4", () -> await(memory + 2, 0, EQUAL));
+    for (int off = 1; off < 4; off++) {
+      long address = memory + off;
+      String message = "address: 0x%x (expected: a multiple of 4)".formatted(address);
+      assertFails(INVALID, message, () -> await(address, 0, EQUAL));
+    }
     assertFails(INVALID, "flags: 4 (expected: 0 to 3)", () -> await(memory, 0, 4));
     assertFails(INVALID, "flags: -1", () -> await(memory, 0, -1));
     assertFails(INVALID, "address", () -> await(memory + 64, 0, EQUAL));

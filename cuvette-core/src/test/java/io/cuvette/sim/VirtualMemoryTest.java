@@ -98,7 +98,7 @@ class VirtualMemoryTest extends SimTestBase {
     assertFails(INVALID, "address: 0x1", () -> virtual.memAddressReserve(PAGE, 0, 1));
     assertFails(INVALID, multiple, () -> virtual.memCreate(PAGE / 2, ON_FIRST));
     long handle = map(0);
-    String all = "all of the memory";
+    String all = "bytes: %d (expected: %d, all of the memory)".formatted(2 * PAGE, PAGE);
     assertFails(INVALID, all, () -> virtual.memMap(range + PAGE, 2 * PAGE, 0, handle));
     assertFails(INVALID, multiple, () -> virtual.memMap(range + PAGE + 1, PAGE, 0, handle));
     assertFails(INVALID, "offset: 1", () -> virtual.memMap(range + PAGE, PAGE, 1, handle));

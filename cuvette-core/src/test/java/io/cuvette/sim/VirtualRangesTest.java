@@ -89,8 +89,12 @@ class VirtualRangesTest extends SimTestBase {
   @Test
   void moreThanAllAddresses_areRefused() {
     for (long bytes : new long[] {END - START + PAGE, Long.MAX_VALUE / PAGE * PAGE}) {
-      assertFails(CudaStatus.OUT_OF_MEMORY, "", () -> virtual.memAddressReserve(bytes, 0, 0));
-      assertFails(CudaStatus.OUT_OF_MEMORY, "", () -> virtual.memAddressReserve(bytes, 0, START));
+      String message =
+          "%d bytes of addresses (expected: at most %d, the largest free range)"
+              .formatted(bytes, END - START);
+      assertFails(CudaStatus.OUT_OF_MEMORY, message, () -> virtual.memAddressReserve(bytes, 0, 0));
+      assertFails(
+          CudaStatus.OUT_OF_MEMORY, message, () -> virtual.memAddressReserve(bytes, 0, START));
     }
     assertThat(virtual.memAddressReserve(END - START, 0, 0)).isEqualTo(START);
   }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.internal.share.ProcessId;
@@ -52,6 +53,8 @@ class NoDescriptorsTest {
         byte[] event = exporter.sharing().ipcGetEventHandle(0, exporter.events().eventCreate(0, 6));
         ThrowingCallable openMemory = () -> importer.sharing().ipcOpenMemHandle(0, memory);
         ThrowingCallable openEvent = () -> importer.sharing().ipcOpenEventHandle(0, event);
+        long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, 1, 0, 0));
+        fill(exporter, pool);
         loadClasses(importer, memory);
         Deque<Integer> eaten = eatAll();
         assertFails(openMemory);
@@ -62,6 +65,27 @@ class NoDescriptorsTest {
         eaten.forEach(CALLS::close);
         importer.sharing().ipcOpenMemHandle(0, memory);
         importer.sharing().ipcOpenEventHandle(0, event);
+        assertLosesTheDevice(exporter, pool);
+      }
+    }
+
+    private static void fill(SimulatedDriver driver, long pool) {
+      long address = driver.ordered().memAllocFromPoolAsync(0, 64, pool, 0);
+      driver.transfers().memsetD8Async(0, address, (byte) 1, 64, 0);
+      driver.streams().streamSynchronize(0, 0);
+    }
+
+    /** Memory of a pool is mapped when it is touched, which is too late for a refusal. */
+    private static void assertLosesTheDevice(SimulatedDriver driver, long pool) {
+      Deque<Integer> eaten = eatAll();
+      try {
+        assertThatExceptionOfType(CudaException.class)
+            .isThrownBy(() -> fill(driver, pool))
+            .withMessageContaining("mapping 4096 bytes of shared memory: ")
+            .withMessageContaining("/proc/self/fd/")
+            .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OPERATING_SYSTEM));
+      } finally {
+        eaten.forEach(CALLS::close);
       }
     }
 

@@ -59,6 +59,7 @@ class PoolFreesTest {
   void middleOfAFree_leavesBothEnds() {
     assertThat(frees.take(at(9, 1))).isEqualTo(UNIT);
     assertThat(apart.byteSize()).isEqualTo(3 * UNIT);
+    assertThat(frees.of(at(8, 4))).as("once, though of two pieces").containsExactly(apart);
     assertThat(frees.find(2 * UNIT, free -> free == apart)).isEqualTo(at(10, 2));
     assertThat(frees.find(UNIT, free -> free == apart)).isEqualTo(at(8, 1));
     assertThat(frees.with(new Gaps(Gaps.UNBOUNDED), free -> free == apart).all())
