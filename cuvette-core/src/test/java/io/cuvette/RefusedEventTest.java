@@ -36,7 +36,7 @@ class RefusedEventTest {
   @EnumSource(names = {"CAPTURED_EVENT", "INVALID_VALUE"})
   void waitGoesOnAfterACaptureThatIsOver(CudaStatus status) {
     stream.handle(); // somebody may capture it
-    driver.refuse(status, 3);
+    driver.refuse(status, 1_000); // of as many captures, one after the other
     stream.synchronize();
     assertThat(driver.refusals).isZero();
     assertThat(stream.isDone()).isTrue();
@@ -46,7 +46,7 @@ class RefusedEventTest {
   @EnumSource(names = {"CAPTURED_EVENT", "INVALID_VALUE"})
   void waitEnds_ifTheDriverRefusesForGood(CudaStatus status) {
     stream.handle();
-    driver.refuse(status, Integer.MAX_VALUE);
+    driver.refuse(status, 1_001);
     assertThatThrownBy(stream::synchronize)
         .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
   }
