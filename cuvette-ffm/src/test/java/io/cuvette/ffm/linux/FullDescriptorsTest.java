@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.IntSupplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /** What opens something says so where this process may open no more. */
 @EnabledOnOs(OS.LINUX)
+@Tag("simulated") // a driver has threads of its own, which open files as they like
 @Isolated("nothing else of the process could open anything meanwhile")
 class FullDescriptorsTest {
   private static final int NUMBER_OF_FILES = 7;
