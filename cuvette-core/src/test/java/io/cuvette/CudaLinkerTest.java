@@ -8,6 +8,7 @@ import io.cuvette.driver.CompilerException;
 import io.cuvette.driver.LinkerCalls;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -175,6 +176,25 @@ class CudaLinkerTest {
       String set = on ? "1" : "0";
       assertThat(options.flags())
           .isEqualTo(Map.of("-ftz", set, "-prec-div", set, "-prec-sqrt", set, "-fma", set));
+    }
+  }
+
+  /** Options are checked once: nobody can put others in later, nor lines into one. */
+  @Test
+  void flags_areCopied_andCannotBeChanged_andAreOneLineEach() {
+    Map<String, String> given = new LinkedHashMap<>(Map.of("-lineinfo", ""));
+    LinkerOptions options = new LinkerOptions("sm_90", given, List.of());
+    given.put("-g", "");
+    assertThat(options.flags()).containsOnlyKeys("-lineinfo");
+    assertThatThrownBy(() -> options.flags().put("-g", ""))
+        .isInstanceOf(UnsupportedOperationException.class);
+    assertThatThrownBy(() -> options.arguments().add("-g"))
+        .isInstanceOf(UnsupportedOperationException.class);
+    for (String value : List.of("1\n", "1\r2", "\0")) {
+      Map<String, String> flags = Map.of("-maxrregcount", value);
+      assertThatThrownBy(() -> new LinkerOptions("sm_90", flags, List.of()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("value of -maxrregcount: ");
     }
   }
 

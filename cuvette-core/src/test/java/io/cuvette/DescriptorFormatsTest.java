@@ -125,6 +125,16 @@ class DescriptorFormatsTest {
   }
 
   @Test
+  void textOfAnEventDescriptor_tellsTheStartOfItsHandle() {
+    byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
+    handle[0] = (byte) 0xab;
+    handle[7] = 0x0c;
+    handle[8] = 0x77;
+    assertThat(new EventDescriptor(true, PROCESS, DEVICE, handle))
+        .hasToString("EventDescriptor[blockingSync=true, handle=ab0000000000000c…]");
+  }
+
+  @Test
   void bytesOfADescriptor_areNotItsOwn() {
     BufferDescriptor made = buffer(Kind.PLAIN, 0, 1);
     byte[] before = made.toBytes();

@@ -84,6 +84,20 @@ class PublicValuesTest {
     }
   }
 
+  /** The record's own numbers too, which are no longer longs. */
+  @Test
+  void extentsBelowOne_areNamed() {
+    for (int wrong : new int[] {0, -1, Integer.MIN_VALUE}) {
+      String message = ": %d (expected: 1 to 2147483647)".formatted(wrong);
+      assertThatThrownBy(() -> new Dim3(wrong, 1, 1)).hasMessage("x" + message);
+      assertThatThrownBy(() -> new Dim3(1, wrong, 1)).hasMessage("y" + message);
+      assertThatThrownBy(() -> new Dim3(1, 1, wrong)).hasMessage("z" + message);
+      assertThatThrownBy(() -> Dim3.of(wrong, 1, 1)).hasMessage("x" + message);
+      assertThatThrownBy(() -> Dim3.of(1, wrong, 1)).hasMessage("y" + message);
+      assertThatThrownBy(() -> Dim3.of(1, 1, wrong)).hasMessage("z" + message);
+    }
+  }
+
   @Test
   void countOfADim3_isTheProduct_orTheMostThereIs() {
     List<Integer> sizes = new ArrayList<>(List.of(1, 3, 46_340, 65_537, 1_431_655_765));

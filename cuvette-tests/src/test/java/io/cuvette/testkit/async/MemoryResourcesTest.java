@@ -220,7 +220,8 @@ class MemoryResourcesTest {
       resource.deallocate(second, other);
       assertThat(second.isClosed()).isTrue();
       assertThatThrownBy(() -> resource.deallocate(foreign))
-          .isInstanceOf(IllegalArgumentException.class);
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("%s is no buffer of %s", foreign, resource);
       cuda.device(0).synchronize();
     }
   }

@@ -376,10 +376,10 @@ class GraphDefinitionTest {
       GraphNode fill = definition.root().fill(a, (byte) 0);
       assertThatThrownBy(fill::priority)
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("MEMSET (expected: a kernel node)");
+          .hasMessage("%s is of type MEMSET (expected: a kernel node)", fill);
       assertThatThrownBy(() -> fill.setPriority(highest))
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("MEMSET (expected: a kernel node)");
+          .hasMessage("%s is of type MEMSET (expected: a kernel node)", fill);
       assertThat(fill.handle()).isNotZero().isNotEqualTo(kernel.handle());
     }
     Graph.awaitGone(pool, stream);
@@ -395,7 +395,9 @@ class GraphDefinitionTest {
       GraphNode fill = definition.root().fill(a, (byte) 1);
       GraphNode theirs = other.root().empty();
       refused(() -> definition.after(theirs).empty(), "expected: a node of graph");
-      refused(() -> definition.after(fill, fill), "expected: each once");
+      refused(
+          () -> definition.after(fill, fill),
+          "nodes: [%s, %1$s] (expected: each once)".formatted(fill));
       refused(() -> definition.root().copy(small, a), "expected: at most the 2048");
       refused(
           () -> definition.root().copy(a, a), "source: %s and target %s overlap".formatted(a, a));

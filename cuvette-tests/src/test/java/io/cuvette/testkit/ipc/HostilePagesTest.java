@@ -153,10 +153,16 @@ class HostilePagesTest extends TwoProcesses {
 
   @Test
   void wrongSizesAndPlaces_areRefusedWhenTheyCome() {
-    assertNotReceived("size of page 0: 0", pages(0, 10, 0), memory(PAGE));
+    assertNotReceived(
+        "PageHandles, size of page 0: 0 (expected: 1 to 9223372036854775807)",
+        pages(0, 10, 0),
+        memory(PAGE));
     assertNotReceived("size of page 0: -2", pages(0, 10, -2), memory(PAGE));
     assertNotReceived(
-        "size of page 1", pages(0, 10, Long.MAX_VALUE, PAGE), memory(PAGE), memory(PAGE));
+        "PageHandles, size of page 1: %d (expected: 1 to 0)".formatted(PAGE),
+        pages(0, 10, Long.MAX_VALUE, PAGE),
+        memory(PAGE),
+        memory(PAGE));
     assertNotReceived("from the first to the last", pages(PAGE, 1, PAGE), memory(PAGE));
     assertNotReceived("from the first to the last", pages(0, PAGE + 1, PAGE), memory(PAGE));
     assertNotReceived(
@@ -164,7 +170,9 @@ class HostilePagesTest extends TwoProcesses {
     assertNotReceived(
         "from the first to the last", pages(0, PAGE, PAGE, PAGE), memory(PAGE), memory(PAGE));
     assertNotReceived(
-        "kind: PLAIN", content(descriptor(BufferDescriptor.Kind.PLAIN, 0, 10), PAGE), memory(PAGE));
+        "PageHandles, kind: PLAIN (expected: PAGES)",
+        content(descriptor(BufferDescriptor.Kind.PLAIN, 0, 10), PAGE),
+        memory(PAGE));
   }
 
   @Test

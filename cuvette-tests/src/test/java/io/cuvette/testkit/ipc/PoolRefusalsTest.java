@@ -129,6 +129,11 @@ class PoolRefusalsTest extends TwoProcesses {
             .as("%s", forged)
             .isInstanceOf(IllegalArgumentException.class);
       }
+      BufferDescriptor other = forge(honest, bytes -> putUuid(bytes, importer.device(1).uuid()));
+      assertThatThrownBy(() -> mapped.importBuffer(other))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "descriptor: memory of %s (expected: of %s)", importer.device(1), importer.device(0));
       BufferDescriptor payload = forge(honest, bytes -> bytes.putLong(PAYLOAD_AT, 12345));
       assertThatThrownBy(() -> mapped.importBuffer(payload)).isInstanceOf(CudaException.class);
       assertThatThrownBy(() -> mapped.attributes().usedMemCurrent())

@@ -200,6 +200,19 @@ class BadCodeTest {
     assertThat(script.count("libraryLoadData")).isZero();
   }
 
+  /** Whether it is good is the driver's to say. */
+  @CudaTest(simulatedOnly = true)
+  void codeThatIsLoaded_isOfAnyKindForDevices(Cuda cuda, ScriptedDriver script) {
+    byte[] ptx = TestKernels.code("launches.ptx");
+    for (Kind kind : new Kind[] {Kind.PTX, Kind.CUBIN, Kind.FATBIN}) {
+      long before = script.count("libraryLoadData");
+      try (CudaModule module = CudaModule.load(cuda, KernelCode.of(kind, ptx))) {
+        assertThat(module.kernelNames()).contains("scale");
+      }
+      assertThat(script.count("libraryLoadData")).as("%s", kind).isEqualTo(before + 1);
+    }
+  }
+
   @CudaTest
   void kernelAndBuffersOfAnotherCuda_areRefused_beforeTheDriverIsCalled(
       Subject subject, Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {

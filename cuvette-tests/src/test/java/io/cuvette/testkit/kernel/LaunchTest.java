@@ -1,6 +1,7 @@
 package io.cuvette.testkit.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.Buffer;
@@ -21,8 +22,11 @@ import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Kernels give what Java gives, however they are launched. */
 class LaunchTest {
@@ -189,6 +193,26 @@ class LaunchTest {
           .isEqualTo(4L * kernel.maxActiveClusters(device, config));
       stream.launch(kernel, config, out);
       assertThat(ints(out, stream)).containsExactly(1 + 2 + 3 + 4, 5 + 6 + 7 + 8, 9 + 10 + 11 + 12);
+    }
+  }
+
+  @CudaTest
+  void questionsAboutOccupancy_nameWhatIsOutOfRange(Cuda cuda) {
+    CudaDevice device = cuda.device(0);
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("countBytes");
+      Map<ThrowingCallable, String> all = new LinkedHashMap<>();
+      all.put(() -> kernel.maxActiveBlocks(device, 0, 0), "blockThreads: 0 (expected: ");
+      all.put(() -> kernel.maxActiveBlocks(device, 1, -1), "dynamicSharedBytes: -1 (expected: ");
+      all.put(() -> kernel.maxPotentialBlockSize(device, -1, 0), "dynamicSharedBytes: -1 (exp");
+      all.put(() -> kernel.maxPotentialBlockSize(device, 0, -1), "blockLimit: -1 (expected: ");
+      all.put(() -> kernel.availableDynamicSharedBytes(device, 0, 1), "blocks: 0 (expected: ");
+      all.put(() -> kernel.availableDynamicSharedBytes(device, 1, 0), "blockThreads: 0 (expect");
+      all.put(() -> kernel.allowDynamicSharedBytes(device, -1), "bytes: -1 (expected: ");
+      all.forEach((question, message) ->
+          assertThatThrownBy(question)
+              .isInstanceOf(IllegalArgumentException.class)
+              .hasMessageStartingWith(message));
     }
   }
 

@@ -77,7 +77,8 @@ class MemoryHooksTest {
   void lineProfileHook_addsUpUsedAndAcquiredByCaller() {
     pool.allocate(1000).close();
     LineProfileHook hook = new LineProfileHook();
-    try (Scope _ = pool.useHook(hook)) {
+    try (Scope scope = pool.useHook(hook)) {
+      assertThat(scope).hasToString("scope of hook " + hook);
       pool.allocate(1000).close(); // reused: used, not acquired
       pool.allocate(2000).close();
     }

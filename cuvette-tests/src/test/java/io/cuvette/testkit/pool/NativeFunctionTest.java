@@ -127,7 +127,12 @@ class NativeFunctionTest {
           new NativeFunctions(subject, arena, (parameter, bytes, device) -> 0, (p, a, d) -> {});
       assertThatThrownBy(() -> resource(functions).allocate(UNEVEN, cuda.currentStream()))
           .isInstanceOfSatisfying(
-              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY))
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
+                assertThat(e.details().requestedBytes()).isEqualTo(1000);
+              })
+          .hasCauseInstanceOf(CudaException.class)
           .hasMessageContaining("bytes=1000")
           .hasMessageContaining("NULL");
       assertThat(functions.frees()).isZero();
@@ -202,8 +207,7 @@ class NativeFunctionTest {
     }
     assertThatThrownBy(() -> new NativeFunctionResource(some, some, heap, null))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageStartingWith("parameter: ")
-        .hasMessageEndingWith("(expected: a native segment, or NULL)");
+        .hasMessage("parameter: %s (expected: a native segment, or NULL)", heap);
   }
 
   private static NativeFunctionResource resource(NativeFunctions functions) {

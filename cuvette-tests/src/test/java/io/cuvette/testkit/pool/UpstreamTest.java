@@ -25,6 +25,11 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.Gate;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -50,6 +55,30 @@ class UpstreamTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("again");
     assertThat(pool.totalBytes()).isEqualTo(512);
+  }
+
+  @Test
+  void blocksOfAPageLockedChunk_haveTheirOwnPartOfItsHostMemory() {
+    MemoryPool pool = poolOver((bytes, stream) -> cuda.directPinned().allocate(bytes));
+    pool.allocate(3 * 512).close();
+    List<PinnedBuffer> blocks = new ArrayList<>();
+    for (byte i = 0; i < 3; i++) {
+      PinnedBuffer block = (PinnedBuffer) pool.allocate(512);
+      byte[] bytes = new byte[512];
+      Arrays.fill(bytes, i);
+      block.copyFrom(MemorySegment.ofArray(bytes));
+      blocks.add(block);
+    }
+    assertThat(pool.totalBytes()).as("of one chunk").isEqualTo(3 * 512);
+    for (byte i = 0; i < 3; i++) {
+      PinnedBuffer block = blocks.get(i);
+      byte[] bytes = new byte[512];
+      block.copyTo(MemorySegment.ofArray(bytes));
+      assertThat(bytes).containsOnly(i);
+      assertThat(block.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes);
+      block.close();
+    }
+    pool.assertConsistent();
   }
 
   @Test
