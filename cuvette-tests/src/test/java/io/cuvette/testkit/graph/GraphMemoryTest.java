@@ -280,10 +280,11 @@ class GraphMemoryTest {
   }
 
   @CudaTest
-  void negativeRoom_isRefused(Cuda cuda) {
+  void negativeRoom_isRefused_beforeAnythingIsCaptured(Cuda cuda, ScriptedDriver driver) {
     assertThatThrownBy(() -> cuda.device(0).createGraphMemory(-1))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("bytes: -1");
+    assertThat(driver.count("streamBeginCapture")).isZero();
   }
 
   /** Those before are over, and with them what told when their launches are. */

@@ -32,6 +32,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -230,6 +231,42 @@ class UpstreamTest {
     assertThatThrownBy(() -> cuda.allocatePinned(100))
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("the pinned allocator returned null for 100 bytes");
+  }
+
+  @Test
+  void allocatorOfAUser_isNotAskedForNegativeSizes_norForAnyOnceTheCudaIsClosed() {
+    AtomicInteger asked = new AtomicInteger();
+    MemoryResource user =
+        (bytes, stream) -> {
+          asked.incrementAndGet();
+          return MemoryResource.direct().allocate(bytes, stream);
+        };
+    cuda.setPinnedAllocator(bytes -> {
+      asked.incrementAndGet();
+      return cuda.directPinned().allocate(bytes);
+    });
+    CudaStream stream = cuda.currentStream();
+    List<ThrowingCallable> uses =
+        List.of(
+            () -> cuda.allocatePinned(-1),
+            () -> cuda.allocate(-1),
+            () -> cuda.allocate(-1, stream),
+            () -> cuda.device(0).createGraphMemory(-1));
+    try (Scope _ = cuda.useAllocator(user)) {
+      for (ThrowingCallable use : uses) {
+        assertThatThrownBy(use)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessage("bytes: -1 (expected: >= 0)");
+      }
+    }
+    cuda.close();
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(() -> cuda.allocatePinned(1), () -> cuda.allocate(1, stream))) {
+      assertThatThrownBy(use)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+    }
+    assertThat(asked).hasValue(0);
   }
 
   private void assertRefused(MemoryResource wrong, String why) {
