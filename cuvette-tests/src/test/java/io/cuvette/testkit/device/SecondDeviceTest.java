@@ -262,7 +262,8 @@ class SecondDeviceTest {
       stream.waitFor(first);
       stream.waitFor(event);
       stream.addCallback(() -> {}).join();
-      stream.onComplete().join();
+      stream.onComplete().join(); // by what may still hold the stream
+      stream.synchronize();
       assertThat(stream.isDone()).isTrue();
       device.nullStream().synchronize();
       device.synchronize();
