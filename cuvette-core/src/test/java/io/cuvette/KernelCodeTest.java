@@ -92,6 +92,9 @@ class KernelCodeTest {
     assertThatThrownBy(() -> KernelCode.of(Kind.PTX, new byte[] {'a', 0, 'b'}))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("bytes: PTX with a 0 at index 1 of 3 (expected: at most one, at the end)");
+    assertThatThrownBy(() -> KernelCode.of(Kind.PTX, new byte[] {0, 'a'}))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("a 0 at index 0 of 2");
     assertThatThrownBy(() -> KernelCode.ofPtx("a\0b")).isInstanceOf(IllegalArgumentException.class);
   }
 

@@ -164,6 +164,22 @@ class PublicValuesTest {
   }
 
   @Test
+  void boxThatReachesBeyondAllMemory_isRefused_byItsSide() {
+    CopyBox.Side right = new CopyBox.Side(0, 4, 4);
+    CopyBox.Side last = new CopyBox.Side(Long.MAX_VALUE - 64, 4, 4);
+    assertThat(new CopyBox(4, 4, 4, last, right).source()).isEqualTo(last);
+    for (CopyBox.Side each :
+        new CopyBox.Side[] {
+          new CopyBox.Side(Long.MAX_VALUE - 63, 4, 4),
+          new CopyBox.Side(0, 1L << 62, 4),
+          new CopyBox.Side(0, 4, 1L << 62)
+        }) {
+      refused("source", () -> new CopyBox(4, 4, 4, each, right));
+      refused("target", () -> new CopyBox(4, 4, 4, right, each));
+    }
+  }
+
+  @Test
   void cacheWithoutRoom_isRefused_andALimitIsItsLimit() {
     ProgramCache cache = ProgramCache.in(Path.of("somewhere"));
     for (long bytes : new long[] {0, -1, Long.MIN_VALUE}) {
