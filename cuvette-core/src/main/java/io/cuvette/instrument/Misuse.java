@@ -24,7 +24,8 @@ public enum Misuse {
   /**
    * The host changes page-locked memory after work that reads it was queued and before the program
    * knows that the work is done; or a copy of the library, on the host, reads what such work
-   * writes.
+   * writes. Kernels use the bytes that they touched, where the driver knows them, as for {@link
+   * #RACE}.
    */
   HOST_RACE,
   /**

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the sanitizer reports of launches: their arguments are uses. */
@@ -323,6 +324,74 @@ class SanitizedLaunchTest {
         .allMatch(report -> report.misuse() == Misuse.RACE);
   }
 
+  /** What is reported if the host does something while page-locked vectors are added, by seed. */
+  private static List<SanitizerReport> besideHost(
+      boolean inGraph, long offset, long bytes, boolean writes) {
+    return underSeeds(
+        "addVectors",
+        (over, add, one, _, _) -> {
+          MemorySegment pinned = over.memory().memHostAlloc(0, 8 * BYTES, 0);
+          long address = pinned.address();
+          over.transfers().memsetD8Async(0, address, (byte) 0, 8 * BYTES, one);
+          over.streams().streamSynchronize(0, one);
+          long graph = 0;
+          if (inGraph) {
+            over.captures().streamBeginCapture(0, one, 0);
+          }
+          launch(over, add, one, address, address + 2 * BYTES, address + 4 * BYTES, COUNT);
+          if (inGraph) {
+            graph = over.captures().streamEndCapture(0, one);
+            long executable = over.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+            over.graphs().graphLaunch(0, executable, one);
+            over.graphs().graphExecDestroy(executable);
+            over.graphs().graphDestroy(graph);
+          }
+          for (int i = 0; i < 2; i++) {
+            over.blockListener().hostAccess(address + offset, bytes, writes);
+          }
+          over.streams().streamSynchronize(0, one);
+          over.blockListener().hostAccess(address, 8 * BYTES, true);
+          over.memory().memFreeHost(0, address);
+        });
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void host_mayUseWhatALaunchDoesNotTouch_andReadWhatItReads(boolean inGraph) {
+    assertThat(besideHost(inGraph, BYTES, BYTES, true)).isEmpty();
+    assertThat(besideHost(inGraph, 3 * BYTES, BYTES, true)).isEmpty();
+    assertThat(besideHost(inGraph, 5 * BYTES, 3 * BYTES, true)).isEmpty();
+    assertThat(besideHost(inGraph, 0, 4 * BYTES, false)).isEmpty();
+    assertThat(besideHost(inGraph, 5 * BYTES, 3 * BYTES, false)).isEmpty();
+  }
+
+  /** Once for all that the host does with a range. */
+  @ParameterizedTest
+  @CsvSource({
+    "true, 3, 2, true, write, write",
+    "false, 3, 2, true, write, write",
+    "true, 0, 1, true, write, read",
+    "false, 2, 2, true, write, read",
+    "true, 4, 1, false, read, write",
+    "false, 3, 5, false, read, write"
+  })
+  void hostThatUsesWhatALaunchTouches_isNamed_underEverySeed(
+      boolean inGraph, int from, int count, boolean writes, String byHost, String byKernel) {
+    assertThat(besideHost(inGraph, from * BYTES, count * BYTES, writes))
+        .hasSize(SEEDS)
+        .allSatisfy(report -> {
+          assertThat(report.misuse()).isEqualTo(Misuse.HOST_RACE);
+          assertThat(report.message())
+              .contains(writes ? "copyFrom(" : "copyTo(")
+              .contains("the " + byHost + " of 0x")
+              .contains(" by the host may come before the " + byKernel + " by a kernel on stream ")
+              .endsWith(" is done");
+          assertThat(report.sites().getFirst().getStackTrace())
+              .extracting(StackTraceElement::getMethodName)
+              .contains("besideHost");
+        });
+  }
+
   @Test
   void nodeThatDoesSomethingElse_usesTheBytesThatThisTouches() {
     long graph = driver.graphs().graphCreate();
@@ -411,6 +480,12 @@ class SanitizedLaunchTest {
     launch(first, data);
     reported(Misuse.RACE, "launchKernel");
     synchronize();
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 2 * BYTES, 0);
+    launch(first, pinned.address());
+    driver.blockListener().hostAccess(pinned.address() + BYTES, BYTES, false);
+    reported(Misuse.HOST_RACE, "copyTo");
+    synchronize();
+    driver.memory().memFreeHost(0, pinned.address());
     long fresh = driver.memory().memAlloc(0, BYTES);
     driver.transfers().memsetD8Async(0, fresh, (byte) 0, BYTES, second);
     long executable = executable(way, fresh);

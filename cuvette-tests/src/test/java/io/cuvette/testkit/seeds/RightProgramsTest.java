@@ -1,5 +1,6 @@
 package io.cuvette.testkit.seeds;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.instrument.SanitizerException;
@@ -33,6 +34,14 @@ class RightProgramsTest {
         throw new AssertionError("seed " + seed, e);
       }
     }
+  }
+
+  /**
+   * The host fills parts of memory of which a kernel in a graph, given all of it, changes others.
+   */
+  @Test
+  void programWhoseHostIsBesideAKernelOfAGraph_isRight() throws Exception {
+    assertThat(new PartsProgram(5268).run()).isPositive();
   }
 
   /** In these nothing else waits for the same. */

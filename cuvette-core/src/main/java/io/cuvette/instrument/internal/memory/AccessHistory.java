@@ -71,10 +71,14 @@ public final class AccessHistory {
     return kind == Kind.WRITE || kind == Kind.USE;
   }
 
-  /** A use that is not known to be finished although what the host does matters to it. */
+  /**
+   * A use that is not known to be finished although what the host does matters to it; of launches
+   * that is known later.
+   */
   @Nullable Access besideHost(Range range, HappensBefore order) {
     Kind kind = range.kind();
-    return find(range, use -> use.conflictsWith(kind) && !order.isFinished(use));
+    return find(
+        range, use -> use.watcher() == null && use.conflictsWith(kind) && !order.isFinished(use));
   }
 
   /** A use of a range that is not known to be finished before later work of a stream. */

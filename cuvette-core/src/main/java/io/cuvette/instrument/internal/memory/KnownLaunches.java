@@ -3,19 +3,21 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.HappensBefore;
+import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 
 /**
- * Launches and other work that nothing orders, held against each other once both have run: what the
- * launches touched is known then. Of those that are not known to be finished, the last {@value
- * #MOST_PAIRS} pairs count. Not thread-safe.
+ * Launches, and other work or accesses of the host that nothing orders, held against each other
+ * once both are done: what the launches touched is known then. Of those that are not known to be
+ * finished, the last {@value #MOST_PAIRS} pairs count. Not thread-safe.
  */
 public final class KnownLaunches {
-  private static final int MOST_PAIRS = 1_024;
+  private static final int MOST_PAIRS = 16_384;
 
   private final HappensBefore order;
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
@@ -37,19 +39,30 @@ public final class KnownLaunches {
   void used(Access access, AccessHistory before) {
     isTold |= access.watcher() != null;
     if (isTold) {
-      before.meeting(
-          access,
-          order,
-          earlier -> pairs.put(List.of(work(earlier), work(access)), new Pair(earlier, access)));
+      before.meeting(access, order, earlier -> meet(earlier, access));
     }
     while (pairs.size() > MOST_PAIRS) {
       var _ = pairs.pollFirstEntry();
     }
   }
 
-  /** What is the same for all that a launch uses. */
-  private static Object work(Access use) {
-    return use.watcher() == null ? use : use.watcher();
+  /** Notes what the host reads or writes at this moment. */
+  void usedByHost(Range range, CallTrace here, AccessHistory before) {
+    used(new Access(order.host, 0, range, here), before);
+  }
+
+  private void meet(Access earlier, Access access) {
+    if (access.lane() == order.host) {
+      access.site().takeStack();
+    }
+    pairs.put(List.of(work(earlier), work(access)), new Pair(earlier, access));
+  }
+
+  /** What is the same for all that a launch uses, or for all that the host does with a range. */
+  private Object work(Access use) {
+    LaunchWatcher watcher = use.watcher();
+    Object other = use.lane() == order.host ? use.range() : use;
+    return watcher == null ? other : watcher;
   }
 
   /** Compares what has been found to be done. */
@@ -65,24 +78,26 @@ public final class KnownLaunches {
         });
   }
 
-  private static void compare(Access first, Access second, Findings findings) {
+  private void compare(Access first, Access second, Findings findings) {
     if (!((first.watcher() != null ? first : second).watcher() instanceof TouchedBytes told)) {
       return;
     }
     TouchedBytes.Conflict conflict = told.of(first).conflict(told.of(second));
-    if (conflict != null) {
-      findings.addLate(
-          Misuse.RACE,
-          second.site(),
-          "the %s of 0x%x%s is not ordered after the %s%s on %s"
-              .formatted(
-                  text(second, conflict.second()),
-                  conflict.address(),
-                  second.watcher() == null ? "" : " by the kernel",
-                  text(first, conflict.first()),
-                  first.watcher() == null ? "" : " by a kernel",
-                  first.lane().name),
-          first.site());
+    if (conflict == null) {
+      return;
+    }
+    String earlier =
+        text(first, conflict.first())
+            + (first.watcher() == null ? " on " : " by a kernel on ")
+            + first.lane().name;
+    String later = "the %s of 0x%x".formatted(text(second, conflict.second()), conflict.address());
+    if (second.lane() == order.host) {
+      String rule = later + " by the host may come before the " + earlier + " is done";
+      findings.addLate(Misuse.HOST_RACE, second.site(), rule, first.site());
+    } else {
+      String by = second.watcher() == null ? "" : " by the kernel";
+      String rule = later + by + " is not ordered after the " + earlier;
+      findings.addLate(Misuse.RACE, second.site(), rule, first.site());
     }
   }
 

@@ -314,6 +314,8 @@ public final class KnownMemory {
               .formatted(range, block, use.range().kind(), use.lane().name),
           use.site(),
           block.allocated);
+    } else if (block != null) {
+      launches.usedByHost(range, here, block.uses);
     }
   }
 

@@ -28,8 +28,17 @@ public final class HappensBefore {
   /** Those that are not retired, by device. */
   private final Map<Integer, Set<Lane>> lanes = new HashMap<>();
 
+  /**
+   * For what the host does itself, which is over once it is noted and comes after no other work.
+   */
+  public final Lane host = new Lane(-1, "the host", false);
+
   private final Map<Integer, Lane> legacy = new HashMap<>();
   private final Map<Integer, Lane> perThread = new HashMap<>();
+
+  public HappensBefore() {
+    host.retire();
+  }
 
   Lane create(int device, String name, boolean blocking) {
     Lane lane = new Lane(device, name, blocking);

@@ -65,7 +65,7 @@ public final class CallTrace {
   }
 
   /** Takes the stack of this call, unless it was taken; only while the call is made. */
-  void takeStack() {
+  public void takeStack() {
     if (!isOwn) {
       stack = new Throwable();
       isOwn = true;

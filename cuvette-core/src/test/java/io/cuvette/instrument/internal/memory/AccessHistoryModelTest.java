@@ -59,6 +59,7 @@ class AccessHistoryModelTest {
         known.order.finish(known.workOf(lane));
       }
       check(range(random, bytes, grain), lanes.get(random.nextInt(lanes.size())));
+      assertMeets(new Access(known.order.host, 0, range(random, bytes, grain), SITE));
     }
     assertThat(found).isGreaterThan(100);
     assertThat(nothing).isGreaterThan(100);
@@ -96,7 +97,11 @@ class AccessHistoryModelTest {
         conflicting.and(unordered).and(use -> use.watcher() == null));
     assertFound("unfinished", history.unfinished(range, known.order), range, unfinished);
     assertFound("unordered", history.unordered(range, lane, known.order), range, unordered);
-    assertFound("host", history.besideHost(range, known.order), range, conflicting.and(unfinished));
+    assertFound(
+        "host",
+        history.besideHost(range, known.order),
+        range,
+        conflicting.and(unfinished).and(use -> use.watcher() == null));
     assertFound(
         "write",
         history.unfinishedWrite(range, ELSEWHERE, known.order),
