@@ -167,4 +167,35 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     driver.memory().memFree(0, memory);
     assertThat(reports).extracting(SanitizerReport::misuse).endsWith(Misuse.FREE_WHILE_IN_USE);
   }
+
+  /** The function has run, so what comes before it is done. */
+  @Test
+  void functionInABlockingStream_isBehindTheDefaultStream() {
+    long block = memory();
+    write(block, StreamHandle.LEGACY);
+    driver.streams().launchHostFunc(0, first, () -> {});
+    write(block, first);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+
+    driver.streams().streamSynchronize(0, first);
+    driver.streams().launchHostFunc(0, blockingStream(), () -> {});
+    write(block, first);
+    driver.streams().streamSynchronize(0, first);
+    driver.memory().memFree(0, block);
+    assertSilent();
+  }
+
+  /** It is work of that stream as any other. */
+  @Test
+  void waitForAWordInABlockingStream_isBehindTheDefaultStream() {
+    long block = memory();
+    long blocking = blockingStream();
+    MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
+    write(block, StreamHandle.LEGACY);
+    driver.streams().streamWaitValue32(0, blocking, word.address(), 1, 1);
+    driver.streams().streamSynchronize(0, blocking);
+    write(block, first);
+    assertSilent();
+  }
 }

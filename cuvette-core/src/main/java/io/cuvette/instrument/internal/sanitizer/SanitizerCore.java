@@ -189,6 +189,17 @@ public final class SanitizerCore {
     return locked(findings -> streams.workOf(streams.lane(device, stream, site, findings)));
   }
 
+  /** The work that is done before what a stream is given next. */
+  Clock workBeforeNext(String method, int device, long stream) {
+    Lane lane = lane(method, device, stream);
+    return locked(_ -> {
+      if (lane != null) {
+        streams.order.join(lane);
+      }
+      return streams.workOf(lane);
+    });
+  }
+
   /** The work that is done when an event is. */
   Clock workBefore(String method, long event) {
     CallTrace site = CallTrace.passing(method, "event", event);
@@ -198,7 +209,10 @@ public final class SanitizerCore {
   /** Notes queued work that may have anybody change memory. */
   void unseen(@Nullable Lane lane, CallTrace site) {
     if (lane != null && lane.capture() == null) {
-      check(_ -> memory.hostReads.unseen(lane, site));
+      check(_ -> {
+        streams.order.join(lane);
+        memory.hostReads.unseen(lane, site);
+      });
     }
   }
 

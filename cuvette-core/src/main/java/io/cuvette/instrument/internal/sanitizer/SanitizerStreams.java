@@ -88,7 +88,7 @@ public final class SanitizerStreams implements StreamCalls {
 
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
-    Clock before = core.workOf("launchHostFunc", device, stream);
+    Clock before = core.workBeforeNext("launchHostFunc", device, stream);
     Runnable announced =
         () -> {
           core.finish(before);
