@@ -66,6 +66,18 @@ public final class AccessHistory {
         use -> mayWrite(use.range().kind()) && use.site() != allocated && !order.isFinished(use));
   }
 
+  /** Gives the stream of each write of bytes of a range. */
+  void writers(Range range, Consumer<Lane> each) {
+    Predicate<Access> passing =
+        use -> {
+          if (mayWrite(use.range().kind())) {
+            each.accept(use.lane());
+          }
+          return false;
+        };
+    uses.find(range.address(), range.bytes(), all -> first(all, passing) != null);
+  }
+
   /** A kernel may write what it was given. */
   private static boolean mayWrite(Kind kind) {
     return kind == Kind.WRITE || kind == Kind.USE;

@@ -302,6 +302,15 @@ public final class KnownMemory {
     }
   }
 
+  /** Has later work of a stream come behind the work queued so far that may write a word. */
+  public void awaitWord(long address, Lane lane) {
+    Range word = new Range(address, Integer.BYTES, Kind.READ, false);
+    KnownBlock block = blocks.liveAround(address);
+    if (block != null) {
+      block.uses.writers(word, writer -> order.await(lane, writer));
+    }
+  }
+
   /** Whether the host may read or write a range now: no work that matters is pending. */
   public void checkHost(Range range, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(range.address());

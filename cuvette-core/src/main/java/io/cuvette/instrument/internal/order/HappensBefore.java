@@ -73,6 +73,12 @@ public final class HappensBefore {
     }
   }
 
+  /** Has work that a stream queues from now on come after all that another one has queued. */
+  public void await(Lane lane, Lane other) {
+    join(other);
+    lane.seen.merge(other.known());
+  }
+
   /** Whether work that a stream queues now comes after an earlier use. */
   public boolean isBefore(Access earlier, Lane lane) {
     return isFinished(earlier) || lane.seen.covers(earlier.lane(), earlier.number());

@@ -105,5 +105,8 @@ public final class SanitizerStreams implements StreamCalls {
     Lane lane = core.lane("streamWaitValue32", device, stream);
     core.unseen(lane, CallTrace.passing("streamWaitValue32", "stream", stream));
     calls.streamWaitValue32(device, stream, address, value, flags);
+    if (lane != null && lane.capture() == null) {
+      core.check(_ -> core.memory.awaitWord(address, lane));
+    }
   }
 }
