@@ -59,8 +59,8 @@ import java.util.function.Consumer;
  * they are copied to the host; {@link io.cuvette.Buffer#recordUse} declares that work which is not
  * seen may write them.
  *
- * <p>Not seen: what graphs use, memory that kernels reach otherwise than by their arguments, and
- * what else the host does with memory it can see.
+ * <p>Not seen: memory that kernels reach otherwise than by their arguments, and what else the host
+ * does with memory it can see.
  *
  * <p>Memory that another pool gives out of a larger block looks live to the driver at all times; a
  * pool that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.

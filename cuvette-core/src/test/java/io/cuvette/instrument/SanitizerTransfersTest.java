@@ -3,10 +3,18 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.BoxCopy;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Whatever reads or writes memory of the device is seen to do so, to its last row. */
 class SanitizerTransfersTest extends SanitizerTestBase {
@@ -105,5 +113,37 @@ class SanitizerTransfersTest extends SanitizerTestBase {
       driver.devices().ctxSynchronize(0);
       reports.clear();
     });
+  }
+
+  /** The driver may be done with a copy before it is noted, and another thread learn of it. */
+  @ParameterizedTest
+  @CsvSource({"memcpyAsync, 1", "memcpyAsync, 3", "memsetD8Async, 1", "memsetD8Async, 7"})
+  void memoryThatWorkWrites_beforeItsCallHasReturned_isNotOfTheHost(String call, long seed) {
+    AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> {});
+    CudaDriver below =
+        TracingDriver.of(
+            SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed)),
+            traced -> {
+              if (traced.call().startsWith(call)) {
+                meanwhile.get().run();
+              }
+            });
+    try (SanitizerDriver over = SanitizerDriver.reporting(below, reports::add, Misuse.LEAK)) {
+      TransferCalls copies = over.transfers();
+      long stream = over.streams().streamCreateWithPriority(0, 1, 0);
+      long memory = over.memory().memAlloc(0, 1024);
+      MemorySegment pinned = over.memory().memHostAlloc(0, 1024, 0).fill((byte) 1);
+      copies.memsetD8Async(0, memory, (byte) 2, 1024, stream);
+      copies.memcpyAsync(0, memory + 512, pinned.address(), 512, stream);
+      meanwhile.set(() -> over.streams().streamSynchronize(0, stream));
+      if (call.equals("memcpyAsync")) {
+        copies.memcpyAsync(0, pinned.address(), memory, 512, stream);
+      } else {
+        copies.memsetD8Async(0, pinned.address(), (byte) 2, 512, stream);
+      }
+      meanwhile.set(() -> {});
+      assertThat(pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 2);
+    }
+    assertSilent();
   }
 }

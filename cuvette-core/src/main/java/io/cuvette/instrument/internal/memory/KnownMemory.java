@@ -292,6 +292,19 @@ public final class KnownMemory {
     }
   }
 
+  /**
+   * Notes that work may change memory of the host from now on: before the driver has it, since it
+   * may be done, and looked at by another thread, before it is noted.
+   */
+  public void begins(Work work) {
+    for (Range range : work.ranges()) {
+      KnownBlock block = blocks.liveAround(range.address());
+      if (block != null && (range.kind() == Kind.WRITE || range.kind() == Kind.USE)) {
+        hostReads.written(block, range);
+      }
+    }
+  }
+
   /** Notes work that was queued. */
   public void use(Access access) {
     KnownBlock block = blocks.liveAround(access.range().address());

@@ -272,6 +272,7 @@ public final class SanitizerCore {
     if (lane != null && lane.capture() == null) {
       checkRaces(work, lane, findings);
       memory.checkContent(work, findings);
+      memory.begins(work);
     }
     return lane;
   }
