@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 
 import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.Arena;
@@ -9,8 +10,11 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongPredicate;
 import java.util.function.ToIntFunction;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -258,6 +262,48 @@ class SchedulesTest {
         }
       }
     }
+  }
+
+  /** Work behind a host function and a word that are over only after the last call. */
+  private static long nanosUntilWorkBehindAFunction(SimulatedOptions options) {
+    try (SimulatedDriver driver = open(options)) {
+      long stream = stream(driver);
+      CountDownLatch last = new CountDownLatch(1);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, 2 * Integer.BYTES, 0).fill((byte) 0);
+      driver
+          .streams()
+          .launchHostFunc(0, stream, () -> assertThatNoException().isThrownBy(last::await));
+      driver.streams().streamWaitValue32(0, stream, pinned.address() + Integer.BYTES, 1, 0);
+      driver.transfers().memsetD8Async(0, pinned.address(), (byte) 1, 1, stream);
+      long start = System.nanoTime();
+      pinned.set(ValueLayout.JAVA_INT, Integer.BYTES, 1);
+      last.countDown();
+      while ((byte) WORD.getVolatile(pinned, 0L) != 1) {
+        assertThat(Thread.currentThread().isInterrupted()).as("too late").isFalse();
+      }
+      return System.nanoTime() - start;
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimulatedPace.class)
+  void program_thatSpinsAtMemoryBehindAHostFunction_seesAnEnd(SimulatedPace pace) {
+    SimulatedOptions options = SimulatedOptions.DEFAULTS.withPace(pace);
+    assertThat(nanosUntilWorkBehindAFunction(options)).isPositive();
+  }
+
+  /**
+   * As an idle GPU does; else memory that is filled after its copy was queued is filled in time.
+   */
+  @Test
+  void workBehindAHostFunction_goesOnSoon_ifWorkRunsAtOnce() {
+    SimulatedOptions eager = SimulatedOptions.DEFAULTS.withPace(SimulatedPace.EAGER);
+    // More than one round, since a busy computer may take its time.
+    assertThat(
+            IntStream.range(0, FEW)
+                .mapToLong(_ -> nanosUntilWorkBehindAFunction(eager))
+                .anyMatch(nanos -> nanos < TimeUnit.MILLISECONDS.toNanos(50)))
+        .isTrue();
   }
 
   /** Calls that ask for no work let time pass too, if there are many. */

@@ -12,4 +12,9 @@ public final class EagerPace implements Pace {
   public int afterBusyQuery() {
     return ALL;
   }
+
+  @Override
+  public boolean isPrompt() {
+    return true;
+  }
 }

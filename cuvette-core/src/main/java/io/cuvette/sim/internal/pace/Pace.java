@@ -14,4 +14,9 @@ public interface Pace {
 
   /** Returns how many operations run after a query that found pending work. */
   int afterBusyQuery();
+
+  /** Whether work goes on by itself as soon as what it waits for outside of the driver is there. */
+  default boolean isPrompt() {
+    return false;
+  }
 }

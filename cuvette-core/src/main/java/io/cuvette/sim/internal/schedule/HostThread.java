@@ -153,7 +153,7 @@ public final class HostThread {
       }
     }
     running = null;
-    scheduler.signalAll();
+    scheduler.endHostFunction();
   }
 
   /** The oldest function before which nothing is left; null if all wait for something outside. */

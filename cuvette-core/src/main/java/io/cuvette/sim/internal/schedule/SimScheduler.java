@@ -151,6 +151,18 @@ public final class SimScheduler {
     }
   }
 
+  /** Ends a host function: what is behind it goes on even if no call comes. */
+  void endHostFunction() {
+    if (hasWork()) {
+      unattended.left();
+    }
+    signalAll();
+  }
+
+  boolean isPrompt() {
+    return schedule.pace().isPrompt();
+  }
+
   /** The call of this moment gives the answer that work is not done. */
   public void toldBusy() {
     busy = true;

@@ -41,7 +41,7 @@ public final class UnattendedWork {
     while (!thread.isClosed() && scheduler.hasWork()) {
       long finished = scheduler.finished();
       long calls = scheduler.calls();
-      thread.rest(patienceNanos);
+      thread.rest(scheduler.isPrompt() ? LEAST_PATIENCE_NANOS : patienceNanos);
       boolean isSilent = calls == scheduler.calls();
       rounds = finished == scheduler.finished() ? rounds + 1 : 0;
       if (!thread.isClosed() && rounds > (isSilent ? 0 : ROUNDS)) {
