@@ -229,6 +229,9 @@ class DescriptorFormatsTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("flags: %d (expected: %d)", flags, flags % 2);
     }
+    assertThatThrownBy(() -> EventDescriptor.fromBytes(sealed(putByte(event, 7, 1))))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("unused byte: 1 (expected: 0)");
   }
 
   private static void refused(byte[] bytes, String message) {

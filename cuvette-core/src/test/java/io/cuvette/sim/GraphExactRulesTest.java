@@ -71,6 +71,29 @@ class GraphExactRulesTest extends SimTestBase {
     assertThat(driver.liveUserObjects()).isZero();
   }
 
+  /** Both ways, and one that is the same on both sides is no difference. */
+  @Test
+  void updateOfAnExecutableWithPriorities_takesTheSameOnes_andNoOthers() {
+    SimulatedKernel same = SimulatedKernel.of("samePriority", _ -> {});
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(same)) {
+      var params = new GraphNodeParams.Kernel(kernel(same), ONE, NONE);
+      long node = add(0, graph, params).node();
+      long other = driver.graphs().graphCreate();
+      long otherNode = add(0, other, params).node();
+      for (int priority : new int[] {0, -2}) {
+        for (int otherPriority : new int[] {0, -2}) {
+          driver.graphs().graphKernelNodeSetPriority(node, priority);
+          driver.graphs().graphKernelNodeSetPriority(otherNode, otherPriority);
+          long executable = instantiate(graph, 8).executable();
+          assertThat(driver.graphs().graphExecUpdate(0, executable, other).result())
+              .as("%d and %d", priority, otherPriority)
+              .isEqualTo(priority == otherPriority ? 0 : 8);
+          driver.graphs().graphExecDestroy(executable);
+        }
+      }
+    }
+  }
+
   @Test
   void edgeThatIsAddedTwiceInOneCall_isRefused() {
     GraphEdge edge = new GraphEdge(empty(graph), empty(graph));

@@ -88,6 +88,15 @@ class HeadersTest {
     assertThat(files.orElseThrow()).containsOnlyKeys(first.resolve("sub/c.h"));
   }
 
+  /** A name with a folder has files beside it, as another has in the folder of the process. */
+  @Test
+  void headersInMemory_haveWhatIsBesideTheirNames() throws IOException {
+    Files.writeString(folder.resolve("beside.h"), "int beside;");
+    Map<String, String> given = Map.of(folder.resolve("m.h").toString(), "#include \"beside.h\"\n");
+    assertThat(Headers.of("int a;", "p.cu", given, List.of()).orElseThrow())
+        .containsOnlyKeys(folder.resolve("beside.h"));
+  }
+
   /** As a compiler looks: beside the text for names in quotes alone, and a text may be nowhere. */
   @Test
   void namesInQuotes_areLookedForBesideTheText_andOthersAreNot() throws IOException {

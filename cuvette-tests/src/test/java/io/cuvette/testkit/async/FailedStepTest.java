@@ -60,6 +60,24 @@ class FailedStepTest {
     assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
   }
 
+  /** Also if the stream may be capturing, its handle being known. */
+  @CudaTest(simulatedOnly = true)
+  void freeThatFails_isToldToWhoeverCloses(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream own, CudaStream other) {
+    var options = DeviceMemoryResourceOptions.DEFAULTS;
+    try (var resource = new DeviceMemoryResource(cuda.device(0), options)) {
+      for (int i = 0; i < 2; i++) {
+        assertThat(i == 0 || own.handle() != 0).isTrue();
+        Buffer buffer = resource.allocate(BYTES, own);
+        buffer.recordUse(other);
+        driver.fail("memFreeAsync", NOT_PERMITTED).fail("memFree", NOT_PERMITTED);
+        assertThat(refused(buffer::close)).as("close %d", i).isEqualTo(NOT_PERMITTED);
+        driver.unscript("memFreeAsync");
+        driver.unscript("memFree");
+      }
+    }
+  }
+
   /** It waits for a stream, its own being gone; then its free fails, and is tried again. */
   @CudaTest(simulatedOnly = true)
   void blockWhoseLateFreeFailed_isFreedByTheNextLook(

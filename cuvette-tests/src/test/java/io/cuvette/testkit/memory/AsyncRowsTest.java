@@ -117,6 +117,32 @@ class AsyncRowsTest {
     }
   }
 
+  /** A byte that the driver may not reach makes the whole copy wait, and none is left out. */
+  @CudaTest(seeds = 3)
+  void rowsOfOneByte_areCopied_whateverTheyAreOf(Cuda cuda, CudaStream stream) {
+    byte[] pattern = {1, 2, 3};
+    try (Arena arena = Arena.ofShared();
+        PinnedBuffer pinned = cuda.allocatePinned(3);
+        Buffer buffer = cuda.allocate(3, stream)) {
+      MemorySegment pageable = arena.allocate(1);
+      for (int other = -1; other < 3; other++) {
+        List<MemorySegment> rows = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+          rows.add(i == other ? pageable : pinned.segment().asSlice(i, 1));
+          rows.get(i).set(ValueLayout.JAVA_BYTE, 0, pattern[i]);
+        }
+        buffer.fill(9, stream);
+        buffer.gatherFrom(rows, stream);
+        stream.synchronize();
+        assertThat(read(buffer)).containsExactly(pattern);
+        rows.forEach(row -> row.fill((byte) 0));
+        buffer.scatterTo(rows, stream);
+        stream.synchronize();
+        assertThat(isAt(rows, pattern)).isTrue();
+      }
+    }
+  }
+
   private static boolean isAt(List<MemorySegment> rows, byte[] pattern) {
     long at = 0;
     for (MemorySegment row : rows) {
