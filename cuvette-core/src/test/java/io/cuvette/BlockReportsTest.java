@@ -487,7 +487,7 @@ class BlockReportsTest {
 
   @Test
   void useByWorkOfOthers_isReported_ifThereIsMemory() {
-    try (Buffer some = cuda.allocate(BYTES, stream);
+    try (Buffer some = cuda.allocate(1, stream);
         Buffer none = cuda.allocate(0, stream)) {
       some.recordUse(stream);
       assertThat(usesElsewhere).isOne();

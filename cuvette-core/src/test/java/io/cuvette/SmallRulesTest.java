@@ -398,12 +398,14 @@ class SmallRulesTest {
             () -> linked.withOptimization(4),
             () -> linked.withMaxRegisters(-1),
             () -> linked.withMaxRegisters(0),
-            () -> linked.withMaxRegisters(256),
             () -> GrowableOptions.ofMaxBytes(-1),
             () -> GrowableOptions.ofMaxBytes(0),
             () -> GrowableOptions.ofMaxBytes((1L << 47) + 1))) {
       assertThatThrownBy(wrong).isInstanceOf(IllegalArgumentException.class);
     }
+    assertThatThrownBy(() -> linked.withMaxRegisters(256))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("registers: 256 (expected: 1 to 255)");
     assertThat(GrowableOptions.ofMaxBytes(1).maxBytes()).isEqualTo(1);
     assertThat(GrowableOptions.ofMaxBytes(1L << 47).maxBytes()).isEqualTo(1L << 47);
     assertThat(new MemoryLimit.Fraction(1).bytesOf(1000)).isEqualTo(1000);

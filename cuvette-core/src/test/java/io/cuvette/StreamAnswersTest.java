@@ -90,7 +90,7 @@ class StreamAnswersTest {
     assertThat(asked[0]).as("in the third").isZero();
     stream.endCapture().close();
     checkKnown("after one that was begun twice");
-    assertThatThrownBy(stream::endCapture).hasMessageContaining("is not capturing");
+    assertThatThrownBy(stream::endCapture).hasMessageContaining(stream + " is not capturing");
     checkKnown("after an end without a begin");
   }
 

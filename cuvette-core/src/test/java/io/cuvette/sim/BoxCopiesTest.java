@@ -70,6 +70,37 @@ class BoxCopiesTest extends SimTestBase {
     assertFails(INVALID, "2 targets, 2 sources, 1 sizes " + rule, () -> batch(two, two, one));
   }
 
+  @Test
+  void batch_namesWhatIsNotThere() {
+    long[] good = {memory, memory + 8};
+    long[] gone = {target, NO_HANDLE};
+    long[] bytes = {8, 8};
+    assertFails(INVALID, "target[1]", () -> batch(gone, good, bytes));
+    assertFails(INVALID, "source[1]", () -> batch(good, gone, bytes));
+    assertFails(INVALID, "bytes[1]: 0 (", () -> batch(gone, good, new long[] {8, 0}));
+  }
+
+  @Test
+  void batch_takesAsLongAsItsCopies() {
+    long host = driver.memory().memHostAlloc(0, MIB, 0).address();
+    long there = driver.memory().memAlloc(0, MIB);
+    long here = driver.memory().memAlloc(0, MIB);
+    for (long[] sides : new long[][] {{there, host}, {host, there}, {there, here}}) {
+      long single = nanos(() -> driver.transfers().memcpyAsync(0, sides[0], sides[1], MIB, stream));
+      long[] to = {sides[0]};
+      long[] from = {sides[1]};
+      assertThat(nanos(() -> batch(to, from, new long[] {MIB}))).isEqualTo(single);
+    }
+  }
+
+  private long nanos(Runnable work) {
+    driver.streams().streamSynchronize(0, stream);
+    long before = driver.simulatedNanos(0);
+    work.run();
+    driver.streams().streamSynchronize(0, stream);
+    return driver.simulatedNanos(0) - before;
+  }
+
   private void batch(long[] targets, long[] sources, long[] bytes) {
     driver.transfers().memcpyBatchAsync(0, targets, sources, bytes, stream);
   }

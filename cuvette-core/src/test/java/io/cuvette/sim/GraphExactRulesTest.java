@@ -124,6 +124,19 @@ class GraphExactRulesTest extends SimTestBase {
   }
 
   @Test
+  void freeOfOtherMemory_isAnotherParameter() {
+    long owner = driver.graphs().graphCreate();
+    long first = add(0, owner, allocation(64)).address();
+    long second = add(0, owner, allocation(64)).address();
+    long _ = add(0, graph, new GraphNodeParams.Free(first)).node();
+    long executable = instantiate(graph, 0).executable();
+    long other = driver.graphs().graphCreate();
+    long free = add(0, other, new GraphNodeParams.Free(second)).node();
+    assertThat(driver.graphs().graphExecUpdate(0, executable, other))
+        .isEqualTo(new GraphUpdateResult(5, free, 0));
+  }
+
+  @Test
   void graphThatOnlyFrees_keepsItsNodesAndEdges_andIsNotCloned() {
     long address = add(0, driver.graphs().graphCreate(), allocation(64)).address();
     long free = add(0, graph, new GraphNodeParams.Free(address)).node();

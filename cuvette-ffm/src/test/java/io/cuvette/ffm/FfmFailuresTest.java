@@ -216,6 +216,9 @@ class FfmFailuresTest {
       fails(
           "cuMemPoolSetAccess(pool=0x9, locationType=1, locationIds=[1, 0], access=[3])",
           () -> driver.pools().memPoolSetAccess(9, 1, new int[] {1, 0}, 3));
+      assertThatThrownBy(() -> driver.pools().memPoolSetAccess(9, 1, new int[] {1, 0}, 3, 1, 0))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("access: 3 flags for 2 locations (expected: 1 or 2)");
       check(library);
     }
   }

@@ -43,6 +43,19 @@ class SpaceTest {
   }
 
   @Test
+  void largestFreeOfSeveral_isThatOfAny() {
+    Space less = space();
+    less.give(grow(less, PAGE_UNITS, 0), 0, 1, 0);
+    space.give(grow(space, 2 * PAGE_UNITS, 0), 0, 1, 0);
+    for (List<Space> spaces : List.of(List.of(less, space), List.of(space, less))) {
+      HeapCensus census = new HeapCensus();
+      spaces.forEach(census::add);
+      assertThat(census.largestFreeBytes).isEqualTo(2 * PAGE);
+      assertThat(census.mappedBytes).isEqualTo(3 * PAGE);
+    }
+  }
+
+  @Test
   void memoryOfAStream_isForOthersOnceItIsDone() {
     space.addTag(1);
     space.addTag(2);

@@ -153,6 +153,7 @@ class MemoryResourcesTest {
     try (PinnedMemoryResource resource =
         new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0))) {
       assertThat(resource.numaId()).isZero();
+      assertThat(resource.toString()).endsWith(", numaId=0]");
       assertThat(resource.deviceId()).isEqualTo(-1);
       useFromHostAndDevice(cuda, resource, stream);
     }

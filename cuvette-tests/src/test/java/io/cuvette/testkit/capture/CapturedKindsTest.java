@@ -235,6 +235,9 @@ class CapturedKindsTest {
                     .hasRootCauseInstanceOf(CudaException.class);
                 assertThatThrownBy(() -> MemoryResource.direct().allocate(BYTES, stream))
                     .isInstanceOf(IllegalStateException.class);
+                assertThatThrownBy(() -> MemoryResource.async().allocate(BYTES, stream))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageStartingWith("allocate: ");
                 assertThatThrownBy(() -> other.fill((byte) 1, stream))
                     .isInstanceOf(IllegalStateException.class);
                 assertThatThrownBy(() -> stream.captureChild(child.graph()))

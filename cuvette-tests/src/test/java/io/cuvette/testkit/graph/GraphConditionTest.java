@@ -301,7 +301,7 @@ class GraphConditionTest {
       assertThat(definition.root().ifThen(condition).bodies()).hasSize(1);
       assertThatIllegalArgumentException()
           .isThrownBy(() -> definition.root().ifThen(condition))
-          .withMessageContaining("is read by another node");
+          .withMessageContaining("condition: %s is read by another node".formatted(condition));
     }
   }
 

@@ -214,6 +214,11 @@ class GrowableBufferTest {
                 assertThat(failure.details().requestedBytes()).isEqualTo(16 * MIB);
                 assertThat(failure.details().blockBytes()).isEqualTo(16 * MIB);
                 assertThat(failure.details().heldBytes()).isEqualTo(8 * MIB);
+                assertThat(failure.details().freeBlocks()).isZero();
+                assertThat(failure.details().pendingBytes()).isZero();
+                assertThat(failure.details().graphBytes()).isZero();
+                assertThat(failure.details().largestFreeBytes()).isZero();
+                assertThat(failure.details().otherStreamsFreeBytes()).isZero();
               })
           .hasMessageContaining("free %d of a limit of %d".formatted(24 * MIB, 32 * MIB));
     }

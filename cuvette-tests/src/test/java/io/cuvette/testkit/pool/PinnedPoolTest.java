@@ -222,6 +222,8 @@ class PinnedPoolTest {
       }
       source.close();
       assertThat(pool.stats().pendingBytes()).isEqualTo(4096);
+      assertThat(pool.stats().usedBlocks()).isZero();
+      assertThat(pool.stats().freeBlocks()).isOne();
       assertThat(pool.freeBytes()).isEqualTo(4096);
       PinnedBuffer next = pool.allocate(4096);
       assertThat(next.address()).isNotEqualTo(source.address());
