@@ -8,7 +8,11 @@ import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
@@ -72,6 +76,31 @@ class GraphMemoryRulesTest extends SimTestBase {
         driver.streams().streamSynchronize(0, 0);
         assertThat(now(GraphMemAttribute.USED_CURRENT)).isZero();
         assertFails(INVALID, "not allocated", () -> free.accept(driver, address));
+      }
+    }
+  }
+
+  /** A launch comes behind the one before, and so does its free of what that one left. */
+  @Test
+  void memoryThatALaunchLeft_isFreedBehindIt_byALaunchInAnotherStream() {
+    for (SimulatedOrder order : SimulatedOrder.values()) {
+      String settings = "memory=64MiB,pace=lazy,order=" + order.name().toLowerCase(Locale.ROOT);
+      try (SimulatedDriver own = SimulatedDriver.open(SimulatedOptions.parse(settings))) {
+        long graph = own.graphs().graphCreate();
+        AddedNode made = allocation(own, graph, 64);
+        GraphNodeParams fill = new GraphNodeParams.Fill(made.address(), 5, 1, 64);
+        assertThat(own.graphs().graphAddNode(0, graph, new long[] {made.node()}, fill)).isNotNull();
+        long frees = own.graphs().graphInstantiateWithParams(0, graph, 1, 0).executable();
+        long first = own.streams().streamCreateWithPriority(0, 1, 0);
+        long second = own.streams().streamCreateWithPriority(0, 1, 0);
+        own.graphs().graphLaunch(0, frees, first);
+        own.graphs().graphLaunch(0, frees, second);
+        try (Arena arena = Arena.ofConfined()) {
+          MemorySegment back = arena.allocate(64);
+          own.transfers().memcpyDtoHAsync(0, back, made.address(), second);
+          own.streams().streamSynchronize(0, second);
+          assertThat(back.toArray(ValueLayout.JAVA_BYTE)).containsOnly(5);
+        }
       }
     }
   }

@@ -48,12 +48,18 @@ final class LaunchMemory {
 
   /** Reserves what a launch needs. */
   static void reserve(SimExecutable executable) {
-    GraphMemory.reserve(new LaunchMemory(executable.graph).allocated);
+    new LaunchMemory(executable.graph).reserve();
   }
 
-  /** Queues the frees of what the launch before left, and counts what this one allocates. */
-  void take(SimStream stream, LaunchQueue queue) {
+  void reserve() {
     GraphMemory.reserve(allocated);
+  }
+
+  /**
+   * Queues the frees of what the launch before left, behind that launch, and counts what this one
+   * allocates.
+   */
+  void take(SimStream stream, LaunchQueue queue) {
     for (GraphBlock block : left) {
       block.freeing();
       queue.queue(SimOp.work(stream, block::free, 0, queue.hostNanos()));

@@ -88,9 +88,10 @@ public final class SimExecutable {
   public void launch(SimStream stream, LaunchQueue queue) {
     LaunchMemory memory = LaunchMemory.of(this, stream.device);
     devices().forEach(SimDevice::checkWorks);
+    memory.reserve();
+    awaitLast(stream, queue);
     memory.take(stream, queue);
     Replay replay = new Replay(queue, graph);
-    awaitLast(stream, queue);
     List<SimCondition> read = conditions;
     SimOp start =
         queue.queue(
