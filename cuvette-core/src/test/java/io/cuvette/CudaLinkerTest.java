@@ -165,6 +165,18 @@ class CudaLinkerTest {
   }
 
   @Test
+  void kindThatNothingIsLinkedTo_isNamed() {
+    for (Kind kind : Kind.values()) {
+      if (kind != Kind.CUBIN && kind != Kind.PTX) {
+        assertThatThrownBy(() -> linker.link(kind, List.of(LTO), calls))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessage("kind: %s (expected: CUBIN or PTX, which nvJitLink links to)", kind);
+      }
+    }
+    assertThat(calls.noted).isEmpty();
+  }
+
+  @Test
   void everySwitch_canBeOnAndOff() {
     for (boolean on : new boolean[] {true, false}) {
       LinkerOptions options =

@@ -9,6 +9,7 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.lifetime.ForeignUsers;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -71,6 +72,29 @@ class ForeignLoanTest {
     assertThat(first.toString()).endsWith(", over");
     loans.forEach(ForeignLoanTest::awaitOver);
     assertThat(ended).containsExactly(0, 1, 2, 3, 4);
+  }
+
+  private static boolean isNoneThere() {
+    wake();
+    return threads().isEmpty();
+  }
+
+  /** Who lends something makes the thread here, which ends what others lend too. */
+  @Test
+  void threadThatEndsThem_inheritsNothing() {
+    assertThat(Await.until(ForeignLoanTest::isNoneThere, PATIENCE_NANOS)).isTrue();
+    InheritableThreadLocal<String> local = new InheritableThreadLocal<>();
+    Queue<String> seen = new ConcurrentLinkedQueue<>();
+    local.set("the caller's");
+    try {
+      ForeignLoan loan =
+          ForeignLoan.of(() -> seen.add(Objects.requireNonNullElse(local.get(), "nothing")));
+      loan.giveBack();
+      awaitOver(loan);
+    } finally {
+      local.remove();
+    }
+    assertThat(seen).containsExactly("nothing");
   }
 
   @Test

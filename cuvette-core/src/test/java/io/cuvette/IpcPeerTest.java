@@ -114,7 +114,8 @@ class IpcPeerTest {
       }
       Thread.currentThread().interrupt();
       assertThatThrownBy(() -> channel.receiveMessage(Duration.ofDays(1)))
-          .hasCauseInstanceOf(InterruptedIOException.class);
+          .hasCauseInstanceOf(InterruptedIOException.class)
+          .hasRootCauseInstanceOf(InterruptedException.class);
       assertThat(Thread.interrupted()).isTrue();
       end.countDown();
       assertThatThrownBy(first::get).rootCause().isInstanceOf(EOFException.class);

@@ -121,6 +121,14 @@ class MemoryOfAnotherCudaTest {
   }
 
   @Test
+  void streamOfAnother_isNotWaitedFor() {
+    CudaStream other = first.device(0).nullStream();
+    assertThatThrownBy(() -> stream.waitFor(other))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(other + " belongs to another Cuda");
+  }
+
+  @Test
   void itsOwn_isGivenToTheDriver() {
     try (PinnedBuffer own = second.allocatePinned(BYTES)) {
       buffer.copyFrom(own.segment());

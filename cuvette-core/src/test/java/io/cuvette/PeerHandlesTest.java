@@ -12,11 +12,13 @@ import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
+import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
@@ -92,7 +94,7 @@ class PeerHandlesTest {
         new ForwardingPools(delegate().pools()) {
           @Override
           public long memPoolCreate(PoolProperties properties) {
-            Exporting.check(!failing);
+            Exporting.check(!failing && properties.equals(new PoolProperties(1, 1, 1, 0, 0)));
             long pool =
                 super.memPoolCreate(
                     new PoolProperties(
@@ -115,6 +117,21 @@ class PeerHandlesTest {
     @Override
     public PoolCalls pools() {
       return poolCalls;
+    }
+
+    /** A stream of its own is to wait for nobody's. */
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public long streamCreateWithPriority(int device, int flags, int priority) {
+            assertThat(flags).isOne();
+            return super.streamCreateWithPriority(device, flags, priority);
+          }
+        };
+
+    @Override
+    public StreamCalls streams() {
+      return streamCalls;
     }
 
     private final OrderedCalls orderedCalls =

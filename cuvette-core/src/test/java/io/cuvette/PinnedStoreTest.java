@@ -82,6 +82,17 @@ class PinnedStoreTest {
     assertThat(store.stats(new PendingFrees<>(_ -> {})).growths()).isZero();
   }
 
+  /** For the parts of a transfer that go beside the first. */
+  @Test
+  void allocatorThatIsNoPool_isTriedAsWell() {
+    PinnedAllocator plain = cuda.directPinned();
+    PinnedChunks chunks = new PinnedChunks(plain, () -> plain);
+    Memory tried = chunks.tryAllocate(BYTES, cuda.currentStream().core());
+    assertThat(tried).isNotNull();
+    assertThat(tried.byteSize()).isEqualTo(BYTES);
+    tried.close();
+  }
+
   @Test
   void bufferInUse_isNotForgotten() {
     PinnedChunk chunk = added(store);

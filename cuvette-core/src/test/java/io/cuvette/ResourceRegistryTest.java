@@ -86,7 +86,7 @@ class ResourceRegistryTest extends OverFakeSharing {
       PoolHandle handle = open.allocationHandle().core();
       assertThatThrownBy(() -> registry.register(uuid, resource, resource.ending(), handle))
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("closed");
+          .hasMessage(resource + " is closed");
       assertThat(registry.find(uuid, handle)).isNull();
       assertThat(registry.register(uuid, open, open.ending(), handle)).isSameAs(open);
       assertThatThrownBy(() -> registry.register(uuid, resource, resource.ending(), handle))

@@ -38,7 +38,8 @@ class UsersTest {
     List<String> all = List.of("0 0 4294967295");
     assertThatThrownBy(() -> Users.checked(65534, 65534, some))
         .isInstanceOf(SecurityException.class)
-        .hasMessageContaining("user: 65534 stands for all users without a number");
+        .hasMessageContaining("user: 65534 stands for all users without a number")
+        .hasMessageMatching(".* \\(expected: one that /\\S+ gives a number\\)");
     assertThat(Users.checked(65534, 65534, all)).isEqualTo(65534);
     assertThat(Users.checked(65533, 65534, some)).isEqualTo(65533);
   }

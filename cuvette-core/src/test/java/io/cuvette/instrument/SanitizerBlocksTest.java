@@ -342,7 +342,10 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
     try (Buffer block = cuda.allocate(BYTES, stream)) {
       var same = new BlockListener.Block(1, block.address() + 1, BYTES);
       blocks.blockAllocated(same, 0, stream.handle());
-      assertOnly(Misuse.LENT_TWICE);
+      String whole = "block 0x%x of %d bytes".formatted(block.address(), BYTES);
+      assertThat(assertOnly(Misuse.LENT_TWICE).toString())
+          .contains("block 0x%x of %d bytes".formatted(same.address(), BYTES))
+          .contains(" is lent while " + whole + " is");
       blocks.blockFreed(same);
       blocks.blockFreed(same);
       assertOnly(Misuse.DOUBLE_FREE);

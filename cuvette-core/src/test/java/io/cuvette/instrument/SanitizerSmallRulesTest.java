@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
@@ -14,6 +15,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -31,6 +35,21 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     assertThatExceptionOfType(CudaException.class)
         .isThrownBy(() -> driver.natives().callFree(2, 0, 0x1234_0000L, 0));
     assertSilent();
+  }
+
+  @Test
+  void whatIsMissing_isNamed() {
+    Misuse[] none = null;
+    Consumer<SanitizerReport> nobody = null;
+    Map<String, ThrowingCallable> calls =
+        Map.of(
+            "target", () -> SanitizerDriver.throwing(null),
+            "ignored", () -> SanitizerDriver.throwing(driver, none),
+            " target", () -> SanitizerDriver.reporting(null, reports::add),
+            " ignored", () -> SanitizerDriver.reporting(driver, reports::add, none),
+            "consumer", () -> SanitizerDriver.reporting(driver, nobody));
+    calls.forEach((name, call) ->
+        assertThatNullPointerException().isThrownBy(call).withMessage(name.strip()));
   }
 
   @Test

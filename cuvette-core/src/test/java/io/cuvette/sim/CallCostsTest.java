@@ -123,6 +123,21 @@ class CallCostsTest {
     assertThat(costs).isEqualTo(expected);
   }
 
+  /** Whatever it had before. */
+  @Test
+  void poolThatWasTrimmed_paysForItsGrowthAgain() {
+    var ordered = driver.ordered();
+    long pool = driver.pools().deviceGetDefaultMemPool(0);
+    for (int i = 0; i < 2; i++) {
+      long[] made = new long[1];
+      cost("growth", 272 + 2 * 34_400, () -> made[0] = ordered.memAllocAsync(0, 40 << 20, 0));
+      assertThat(costs).isEqualTo(expected);
+      ordered.memFreeAsync(0, made[0], 0);
+      driver.streams().streamSynchronize(0, 0);
+      driver.pools().memPoolTrimTo(pool, 0);
+    }
+  }
+
   @Test
   void callsAboutAddresses_costWhatEachOfThemDoes() {
     long[] made = new long[2];

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,6 +17,7 @@ import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -85,6 +88,29 @@ class DriverThreadsTest {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** Who queues something makes a thread here, which would live on with what it had inherited. */
+  @Test
+  void threads_inheritNothing() {
+    InheritableThreadLocal<String> local = new InheritableThreadLocal<>();
+    List<String> seen = new CopyOnWriteArrayList<>();
+    Runnable look = () -> seen.add(Objects.requireNonNullElse(local.get(), "nothing"));
+    SimulatedKernel kernel = SimulatedKernel.of("looks", _ -> look.run());
+    local.set("the caller's");
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      driver.streams().launchHostFunc(0, 0, look);
+      long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+      long found = driver.kernels().libraryGetKernel(library, "looks");
+      LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+      driver
+          .kernels()
+          .launchKernel(0, 0, found, one, new LaunchParameters(MemorySegment.NULL, List.of()));
+      driver.streams().streamSynchronize(0, 0);
+    } finally {
+      local.remove();
+    }
+    assertThat(seen).containsExactly("nothing", "nothing");
   }
 
   /** However many functions and streams there are. */

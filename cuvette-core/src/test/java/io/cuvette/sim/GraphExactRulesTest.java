@@ -213,4 +213,43 @@ class GraphExactRulesTest extends SimTestBase {
       assertFails(CudaStatus.LAUNCH_FAILED, "it fails", () -> driver.devices().ctxSynchronize(1));
     }
   }
+
+  @Test
+  void nodeOfAnotherGraph_isNamedWithBoth() {
+    long other = driver.graphs().graphCreate();
+    long node = empty(other);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "node: 0x%x of graph 0x%x (expected: of graph 0x%x)".formatted(node, other, graph),
+        () ->
+            driver
+                .graphs()
+                .graphAddDependencies(graph, List.of(new GraphEdge(node, empty(graph)))));
+  }
+
+  /** Nobody could make another node of it: what it reads is read by no other. */
+  @Test
+  void condition_isNotGivenBackByItsNode() {
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 0, false);
+    GraphNodeParams branch = new GraphNodeParams.Conditional(condition, GraphConditionType.IF, 1);
+    long node = add(0, graph, branch).node();
+    assertThat(driver.graphs().graphNodeGetParams(node)).isInstanceOf(GraphNodeParams.Other.class);
+  }
+
+  @Test
+  void graphThatCanRun_namesNoNode_andIsUploadedWhereThatIsAsked() {
+    long _ = empty(graph);
+    long capturing = stream(0);
+    driver.captures().streamBeginCapture(0, capturing, 2);
+    for (long flags : new long[] {0, 1, 8}) {
+      InstantiatedGraph made =
+          driver.graphs().graphInstantiateWithParams(0, graph, flags, capturing);
+      assertThat(made).isEqualTo(new InstantiatedGraph(made.executable(), 0, 0));
+      assertThat(made.executable()).isNotZero();
+    }
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        "",
+        () -> driver.graphs().graphInstantiateWithParams(0, graph, 2, capturing));
+  }
 }

@@ -304,7 +304,13 @@ class HostileKernelTest {
     try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
       long memory = zeros(1);
       long handle = find(kernel);
-      for (int[] grid : new int[][] {{Integer.MAX_VALUE, 1, 1}, {1 << 20, 65_535, 65_535}}) {
+      for (int[] grid :
+          new int[][] {
+            {Integer.MAX_VALUE, 1, 1},
+            {1 << 20, 65_535, 65_535},
+            {(1 << 24) + 1, 1, 1},
+            {257, 1, 65_281}
+          }) {
         LaunchShape huge =
             new LaunchShape(grid[0], grid[1], grid[2], 1, 1, 1, 1, 1, 1, 0, false, false);
         assertFails(

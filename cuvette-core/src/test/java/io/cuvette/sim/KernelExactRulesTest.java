@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
@@ -276,5 +277,21 @@ class KernelExactRulesTest extends SimTestBase {
   void typeOfAParameter_hasItsName() {
     assertThat(new SimulatedParameter("half", 2, 2).name()).isEqualTo("half");
     assertThat(SimulatedParameter.struct(3, 1).name()).isEqualTo("struct");
+  }
+
+  @Test
+  void ofManyBarriersThatAreWaitedAt_threeAreNamed() {
+    LaunchShape together = new LaunchShape(8, 1, 1, 2, 1, 1, 1, 1, 1, 0, true, false);
+    KernelFunction function =
+        t -> {
+          if (t.threadX() == 0) {
+            t.syncThreads();
+          } else {
+            t.syncGrid();
+          }
+        };
+    assertThatThrownBy(() -> run(driver, function, together, 0))
+        .hasMessageContaining("no thread can go on: ")
+        .satisfies(e -> assertThat(e.getMessage().split(" threads wait at ", -1)).hasSize(1 + 3));
   }
 }

@@ -114,6 +114,37 @@ class WaitingKernelTest {
     asks.get().join();
   }
 
+  /** Also at a monitor, where no interrupt reaches it. */
+  @Test
+  void functionThatWaitsForAMonitor_fails() throws InterruptedException {
+    Object monitor = new Object();
+    CountDownLatch isHeld = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thread holder =
+        Thread.ofPlatform()
+            .start(() -> {
+              synchronized (monitor) {
+                isHeld.countDown();
+                awaitQuietly(goOn);
+              }
+            });
+    isHeld.await();
+    SimulatedKernel kernel =
+        kernel(
+                t -> {
+                  synchronized (monitor) {
+                    t.setInt(t.pointer(0), 1);
+                  }
+                })
+            .withPatience(SHORT);
+    try {
+      assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited for PT0.05S");
+    } finally {
+      goOn.countDown();
+      holder.join();
+    }
+  }
+
   @Test
   void threadsThatWaitAtABarrier_endWithTheOneThatWaitsElsewhere() {
     CountDownLatch never = new CountDownLatch(1);

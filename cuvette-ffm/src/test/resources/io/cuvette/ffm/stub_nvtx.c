@@ -127,7 +127,7 @@ int InitializeInjectionNvtx2(export_t get) {
   version_t *version = get(3);
   void ***core2, ***cuda;
   unsigned size = 0;
-  if (calls->size < sizeof *calls || version->size < sizeof *version || version->version != 3) return 0;
+  if (calls->size != sizeof *calls || version->size != sizeof *version || version->version != 3) return 0;
   version->set(2);
   if (!calls->table || calls->table(0, &core2, &size) || calls->table(-1, &core2, &size)) return 0;
   if (!calls->table(1, NULL, NULL) || !calls->table(1, NULL, &size) || size != 16) return 0;

@@ -177,7 +177,11 @@ public final class Callbacks {
       if (watcher == null) {
         ScheduledExecutorService made =
             Executors.newSingleThreadScheduledExecutor(
-                Thread.ofPlatform().daemon().name("cuvette-callback-watcher").factory());
+                Thread.ofPlatform()
+                    .daemon()
+                    .name("cuvette-callback-watcher")
+                    .inheritInheritableThreadLocals(false)
+                    .factory());
         var _ =
             made.scheduleWithFixedDelay(
                 this::look, WATCH_MILLIS, WATCH_MILLIS, TimeUnit.MILLISECONDS);

@@ -79,7 +79,12 @@ final class ForeignReturns {
     lock.lock();
     try {
       if (worker == null) {
-        Thread made = Thread.ofPlatform().daemon().name("cuvette-returns").unstarted(this::run);
+        Thread made =
+            Thread.ofPlatform()
+                .daemon()
+                .name("cuvette-returns")
+                .inheritInheritableThreadLocals(false)
+                .unstarted(this::run);
         made.start();
         worker = made;
       }

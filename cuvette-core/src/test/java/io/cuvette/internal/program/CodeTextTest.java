@@ -74,6 +74,8 @@ class CodeTextTest {
           .hasMessageStartingWith("value: half of a surrogate pair at index 2, line 1");
     }
     assertThat(Texts.check("value", high + low + high + low + "x")).hasSize(5);
+    assertThatThrownBy(() -> Texts.check("value", "a\nb\0c\nd\n"))
+        .hasMessageStartingWith("value: character 0 at index 3, line 2 ");
   }
 
   private static String key(Object... parts) {

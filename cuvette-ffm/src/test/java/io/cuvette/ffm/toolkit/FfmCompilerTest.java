@@ -31,6 +31,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Calls of NVRTC reach it with each argument in place, and survive whatever it answers. */
 class FfmCompilerTest {
@@ -355,16 +357,18 @@ class FfmCompilerTest {
   }
 
   /** The compiler asks for it by its name alone, which finds what is loaded. */
-  @Test
+  @ParameterizedTest
+  @CsvSource({"12, 8", "13, 0"})
   @EnabledOnOs(value = OS.LINUX, disabledReason = "what is loaded is read from /proc")
-  void builtins_besideTheLibrary_areLoadedWithIt(@TempDir Path folder) throws Exception {
+  void builtins_besideTheLibrary_areLoadedWithIt(int major, int minor, @TempDir Path folder)
+      throws Exception {
     StubToolkit other = StubToolkit.compile(folder);
     Path source = Files.writeString(folder.resolve("none.c"), "int none_at_all = 1;\n");
-    Path builtins =
-        CCompiler.compile(source, folder.resolve("libnvrtc-builtins.so.12.8"), "-shared", "-fPIC");
-    other.set("major", 12);
-    other.set("minor", 8);
-    assertThat(other.compiler().version()).isEqualTo(12_080);
+    String name = "libnvrtc-builtins.so.%d.%d".formatted(major, minor);
+    Path builtins = CCompiler.compile(source, folder.resolve(name), "-shared", "-fPIC");
+    other.set("major", major);
+    other.set("minor", minor);
+    assertThat(other.compiler().version()).isEqualTo(1000 * major + 10 * minor);
     assertThat(Files.readString(Path.of("/proc/self/maps")))
         .contains(builtins.toRealPath().toString());
   }

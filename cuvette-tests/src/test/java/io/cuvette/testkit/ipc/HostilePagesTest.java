@@ -192,7 +192,12 @@ class HostilePagesTest extends TwoProcesses {
         pages(0, PAGE + 10, PAGE, PAGE - 1),
         memory(PAGE),
         memory(PAGE));
-    assertNotImported(wrong, "fits a device", pages(0, 10, 1L << 50), memory(PAGE));
+    assertNotImported(
+        wrong,
+        "pages: %d bytes (expected: what fits a device, which has %d)"
+            .formatted(1L << 50, 256L << 20),
+        pages(0, 10, 1L << 50),
+        memory(PAGE));
     assertNotImported(
         refused, "INVALID_VALUE", pages(0, 10, PAGE), CALLS.memoryFile("no memory", PAGE));
     assertNotImported(refused, "INVALID_VALUE", pages(0, 10, PAGE), CALLS.duplicate(socket));

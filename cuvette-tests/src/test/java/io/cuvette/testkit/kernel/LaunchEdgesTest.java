@@ -288,7 +288,7 @@ class LaunchEdgesTest {
       bound.scale(stream, ONE, data, 2, 1);
       stream.synchronize();
       assertThat(data.segment().get(ValueLayout.JAVA_FLOAT, 0)).isEqualTo(12);
-      assertThat(bound).isEqualTo(bound).hasToString("kernel scale");
+      assertThat(bound).isEqualTo(bound).hasToString("kernel scale").hasSameHashCodeAs(bound);
     }
   }
 

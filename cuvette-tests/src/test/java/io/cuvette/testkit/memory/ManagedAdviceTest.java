@@ -16,12 +16,14 @@ import io.cuvette.MemoryAdvice;
 import io.cuvette.MemoryLocation;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -335,6 +337,33 @@ class ManagedAdviceTest {
       buffer.prefetch(device(cuda));
       cuda.currentStream().synchronize();
       assertThat(buffer.lastPrefetchLocation()).contains(device(cuda));
+    }
+  }
+
+  /** Also a place that nobody gives it through this library. */
+  @CudaTest(simulatedOnly = true)
+  void placeOfAMapping_isWhatTheDriverSays(Cuda cuda, ScriptedDriver driver) {
+    Map<Integer, Optional<MemoryLocation>> places =
+        Map.of(
+            MemLocationType.DEVICE,
+            Optional.of(new MemoryLocation.Device(0)),
+            MemLocationType.HOST,
+            Optional.of(MemoryLocation.host()),
+            MemLocationType.HOST_NUMA,
+            Optional.of(MemoryLocation.hostNuma(0)),
+            MemLocationType.HOST_NUMA_CURRENT,
+            Optional.of(MemoryLocation.hostNumaCurrent()),
+            MemLocationType.NONE,
+            Optional.empty(),
+            99,
+            Optional.empty());
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
+      places.forEach((type, place) -> {
+        driver.answer("memRangeGetAttribute", call -> call.number("attribute") % 2 == 1 ? type : 0);
+        assertThat(buffer.preferredLocation()).as("%d", type).isEqualTo(place);
+        assertThat(buffer.lastPrefetchLocation()).as("%d", type).isEqualTo(place);
+      });
+      driver.unscript("memRangeGetAttribute");
     }
   }
 

@@ -221,7 +221,7 @@ class RegisteredMemoryTest {
       MemorySegment segment = confined.allocate(8);
       assertThatThrownBy(() -> cuda.registerHost(segment))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("confined to a thread")
+          .hasMessageStartingWith("segment: %s is confined to a thread", segment)
           .hasMessageContaining("Arena.ofShared()");
     }
     Arena closed = Arena.ofShared();

@@ -105,18 +105,22 @@ class CurrentTest {
   void scopeClosedByAnotherThread_isRefused(Cuda cuda) throws InterruptedException {
     Scope scope = cuda.device(0).use();
     Throwable[] thrown = new Throwable[1];
-    Thread.ofPlatform()
-        .start(() -> {
-          try {
-            scope.close();
-          } catch (RuntimeException e) {
-            thrown[0] = e;
-          }
-        })
-        .join();
+    Thread thread =
+        Thread.ofPlatform()
+            .unstarted(() -> {
+              try {
+                scope.close();
+              } catch (RuntimeException e) {
+                thrown[0] = e;
+              }
+            });
+    thread.start();
+    thread.join();
     assertThat(thrown[0])
         .isInstanceOf(WrongThreadException.class)
-        .hasMessageContaining("cannot be closed by");
+        .hasMessageStartingWith(
+            "%s was opened by %s and cannot be closed by Thread[#%d,"
+                .formatted(scope, Thread.currentThread(), thread.threadId()));
     scope.close();
   }
 

@@ -35,6 +35,14 @@ class SimCostsTest {
   }
 
   @Test
+  void handleOfNothing_costsTheFixedPart() {
+    assertThat(SimCosts.create(0)).isEqualTo(9_800);
+    assertThat(SimCosts.release(0)).isEqualTo(10_800);
+    assertThat(SimCosts.create(86_000)).isEqualTo(9_801);
+    assertThat(SimCosts.release(2_160)).isEqualTo(10_801);
+  }
+
+  @Test
   void poolThatGrows_paysForEachRangeThatItBegins() {
     assertThat(SimCosts.poolGrowth(32 << 20)).isEqualTo(34_400);
     assertThat(SimCosts.poolGrowth((32 << 20) + 1)).isEqualTo(2 * 34_400);

@@ -151,6 +151,8 @@ class SimSchedulerTest {
     outsideOfTheLock(left::await);
     assertThat(threads).hasSize(9);
     assertThat(Set.copyOf(threads)).hasSize(1);
+    assertThat(scheduler.hostThread().isIdle()).isTrue();
+    assertThat(scheduler.hostThread().isDue()).isFalse();
   }
 
   @Test
