@@ -247,6 +247,23 @@ class LibrariesTest {
     driver.streams().streamSynchronize(0, 0);
   }
 
+  /** As with CUDA_MODULE_LOADING=EAGER; so what is queued before is not done by chance. */
+  @Test
+  void firstQuestionAboutParameters_waitsForNothing_whereCodeIsLoadedEarly() {
+    for (long seed : new long[] {0, 11, 12, 23, 24, -1, -13}) {
+      SimulatedOptions lazy = SimulatedOptions.DEFAULTS.withSeed(seed).withPace(SimulatedPace.LAZY);
+      try (SimulatedDriver other = Attended.only(SimulatedDriver.open(lazy))) {
+        long library = other.kernels().libraryLoadData(ptx(".entry a(.param .u32 n){}"));
+        long kernel = other.kernels().libraryGetKernel(library, "a");
+        long memory = other.memory().memAlloc(0, 64);
+        other.transfers().memsetD8Async(0, memory, (byte) 1, 64, 0);
+        assertThat(other.kernels().kernelGetParamInfo(kernel, 0).size()).isEqualTo(4);
+        boolean isEarly = Math.floorMod(seed, 24) >= 12;
+        assertThat(other.streams().streamQuery(0, 0)).as("seed %d", seed).isEqualTo(!isEarly);
+      }
+    }
+  }
+
   @Test
   void librariesThatAreLoaded_areCounted_andNamed() {
     long first = driver.kernels().libraryLoadData(ptx(".entry a(){}"));

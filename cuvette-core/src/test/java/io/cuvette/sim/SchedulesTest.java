@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongPredicate;
 import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
@@ -331,6 +332,36 @@ class SchedulesTest {
           return first(driver, memory);
         };
     assertThat(wrong(FEW, program, 6)).isZero();
+  }
+
+  /** The first writes what the second reads, in another stream. */
+  private static int callsHostFunctions(SimulatedDriver driver, int operations, boolean waits) {
+    long writer = stream(driver);
+    long reader = stream(driver);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    long event = driver.events().eventCreate(0, 2);
+    AtomicInteger written = new AtomicInteger();
+    AtomicInteger read = new AtomicInteger();
+    for (int i = 0; i < operations; i++) {
+      driver.transfers().memsetD8Async(0, memory, (byte) i, 1, writer);
+      driver.transfers().memsetD8Async(0, memory + 1, (byte) i, 1, reader);
+    }
+    driver.streams().launchHostFunc(0, writer, () -> written.set(7));
+    driver.events().eventRecord(0, event, writer);
+    if (waits) {
+      driver.streams().streamWaitEvent(0, reader, event);
+    }
+    driver.streams().launchHostFunc(0, reader, () -> read.set(written.get()));
+    driver.devices().ctxSynchronize(0);
+    return read.get();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 16, 32})
+  void hostFunctionsOfTwoStreams_runInEitherOrder(int operations) {
+    assertThat(wrong(MANY, driver -> callsHostFunctions(driver, operations, false), 7))
+        .isBetween(5L, MANY - 5L);
+    assertThat(wrong(FEW, driver -> callsHostFunctions(driver, operations, true), 7)).isZero();
   }
 
   /** Of streams that take turns, one with a short function is not passed over for it. */

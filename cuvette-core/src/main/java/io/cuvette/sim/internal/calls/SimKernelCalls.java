@@ -24,6 +24,7 @@ import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.pace.SimSchedule;
 import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
 import io.cuvette.sim.internal.queue.SimStream;
@@ -80,8 +81,9 @@ public final class SimKernelCalls implements KernelCalls {
         () -> "cuLibraryLoadData(bytes=%d)".formatted(image.length));
   }
 
-  private static Kernel kernel(String name, List<KernelParameter> sizes) {
-    return new Kernel(name, sizes, new HashMap<>(), new AtomicBoolean());
+  private Kernel kernel(String name, List<KernelParameter> sizes) {
+    boolean loaded = SimSchedule.loadsEagerly(machine.options);
+    return new Kernel(name, sizes, new HashMap<>(), new AtomicBoolean(loaded));
   }
 
   /** That of the devices, which are all the same. */
@@ -145,7 +147,7 @@ public final class SimKernelCalls implements KernelCalls {
         () -> kernels.get(kernel).name(), () -> call("cuKernelGetName", "kernel", kernel));
   }
 
-  /** Code is loaded when it is first asked about, which waits for the device's work. */
+  /** Code is loaded when it is first asked about, if not before: that waits for the device. */
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     return machine.call(

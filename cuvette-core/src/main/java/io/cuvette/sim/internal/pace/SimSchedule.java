@@ -8,7 +8,7 @@ import java.util.SplittableRandom;
 
 /**
  * When queued work runs, and in which order. Twelve seeds in a row have all combinations; those of
- * the next twelve have them with streams that share queues.
+ * the next twelve have them with streams that share queues, and code that is loaded early.
  *
  * @param pace how much runs while the host goes on
  * @param order which stream runs next
@@ -35,8 +35,20 @@ public record SimSchedule(Pace pace, Order order) {
 
   /** How many queues the streams of a device share, as on a GPU; 0 if each has its own. */
   public static int queues(SimulatedOptions options) {
+    return options.queues() >= 0 ? options.queues() : isSecond(options) ? QUEUES_OF_A_GPU : 0;
+  }
+
+  /**
+   * Whether the code of kernels is loaded with its library, as CUDA_MODULE_LOADING=EAGER has it.
+   */
+  public static boolean loadsEagerly(SimulatedOptions options) {
+    return isSecond(options);
+  }
+
+  /** Whether all combinations come for the second time. */
+  private static boolean isSecond(SimulatedOptions options) {
     long round = Math.floorDiv(options.seed(), (long) PACES.size() * ORDERS.size());
-    return options.queues() >= 0 ? options.queues() : Math.floorMod(round, 2) * QUEUES_OF_A_GPU;
+    return Math.floorMod(round, 2) == 1;
   }
 
   private static Pace pace(SimulatedPace pace, long seed, SplittableRandom random) {

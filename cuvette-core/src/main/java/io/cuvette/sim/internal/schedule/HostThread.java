@@ -3,19 +3,21 @@ package io.cuvette.sim.internal.schedule;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.UserFailures;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.pace.Order;
 import io.cuvette.sim.internal.queue.SimOp;
 import io.cuvette.sim.internal.queue.SimStream;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the host functions of a driver in the order they were queued, on one daemon thread. It also
- * runs the work before them, so that they run even if no thread waits. Guarded by the driver's
- * lock, which is not held while a function runs.
+ * Runs the host functions of a driver on one daemon thread, those of each stream in the order they
+ * were queued. It also runs the work before them, so that they run even if no thread waits. Guarded
+ * by the driver's lock, which is not held while a function runs.
  */
 public final class HostThread {
   // A program that queues a function and then waits should be the one that runs the work before it,
@@ -33,6 +35,9 @@ public final class HostThread {
 
   private final SimScheduler scheduler;
   private final SimThread thread;
+
+  /** Which stream's function is next. */
+  private final Order order;
 
   /** The functions of each stream, oldest first. */
   private final Map<SimStream, ArrayDeque<Numbered>> queues = new HashMap<>();
@@ -57,8 +62,9 @@ public final class HostThread {
 
   private record Numbered(SimOp op, long number) {}
 
-  public HostThread(SimScheduler scheduler) {
+  public HostThread(SimScheduler scheduler, Order order) {
     this.scheduler = scheduler;
+    this.order = order;
     this.thread = new SimThread(scheduler.lock, "cuvette-sim-host-functions", this::runAll);
   }
 
@@ -156,8 +162,13 @@ public final class HostThread {
     scheduler.endHostFunction();
   }
 
-  /** The oldest function before which nothing is left; null if all wait for something outside. */
+  /** One before which nothing is left, of few the seed's; null if all wait for what is outside. */
   private @Nullable SimOp first() {
+    List<SimOp> few = byOldest.values().stream().limit(FEW).map(all -> all.element().op).toList();
+    SimOp chosen = few.get(order.next(few.size(), i -> few.get(i).stream.queue.id));
+    if (scheduler.runUpTo(chosen)) {
+      return chosen;
+    }
     for (ArrayDeque<Numbered> queue : byOldest.values()) {
       SimOp op = queue.element().op;
       if (scheduler.runUpTo(op)) {

@@ -38,7 +38,7 @@ public final class SimScheduler {
 
   private final Condition progress = lock.newCondition();
 
-  private final HostThread hostThread = new HostThread(this);
+  private final HostThread hostThread;
   private final SharedRecords sharedRecords = new SharedRecords(this);
   private final FullQueues fullQueues;
   private final Standstill standstill;
@@ -73,6 +73,7 @@ public final class SimScheduler {
   public SimScheduler(SimulatedOptions options, List<SimDevice> devices, Consumer<SimOp> waits) {
     boolean shared = SimSchedule.queues(options) > 0;
     this.schedule = SimSchedule.of(options);
+    this.hostThread = new HostThread(this, SimSchedule.of(options).order());
     this.devices = devices;
     this.waits = waits;
     this.fullQueues = new FullQueues(this, shared);
