@@ -120,7 +120,7 @@ class ForeignLoanTest {
     awaitState(Thread.State.WAITING);
     // One that ends may be there a moment longer.
     boolean _ = Await.until(() -> threads().size() < 2, PATIENCE_NANOS);
-    assertThat(threads()).hasSize(1);
+    assertThat(threads()).singleElement().matches(Thread::isDaemon, "no reason to go on");
     loan.giveBack();
     awaitOver(loan);
   }

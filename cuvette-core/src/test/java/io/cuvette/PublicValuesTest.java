@@ -309,6 +309,12 @@ class PublicValuesTest {
   }
 
   @Test
+  void placesWithoutANumber_haveThe0() {
+    assertThat(MemoryLocation.host().id()).isZero();
+    assertThat(MemoryLocation.hostNumaCurrent().id()).isZero();
+  }
+
+  @Test
   void fractionOfADevice_isWholeBytesOfIt_andOneAtLeast() {
     MemoryLimit third = MemoryLimit.ofFraction(0.3);
     for (long bytes = 1; bytes < 100; bytes++) {

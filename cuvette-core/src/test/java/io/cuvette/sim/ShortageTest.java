@@ -312,6 +312,19 @@ class ShortageTest {
     assertThat(made).isBetween(1, 20);
   }
 
+  /** However large that is. */
+  @Test
+  void firstStreams_areInTheContext() {
+    reopen("memory=8GiB,context=4GiB");
+    List<Long> taken = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      long before = free();
+      long _ = driver.streams().streamCreateWithPriority(0, 1, 0);
+      taken.add((before - free()) / MIB);
+    }
+    assertThat(taken).containsExactly(0L, 0L, 4L, 4L);
+  }
+
   /** What a device has less than nothing of is nothing. */
   @Test
   void refusalOfAStream_saysThatNothingIsFree() {

@@ -306,9 +306,10 @@ class SimulatedKernelTest {
     }
     assertLaunchFails(
         LAUNCH_TIMEOUT,
-        "at 4194304 looks in a row",
+        " held 5 at 4194304 looks in a row",
         t -> {
-          while (t.getInt(t.pointer(0)) == 0) {
+          t.setInt(t.pointer(0), 5);
+          while (t.getInt(t.pointer(0)) == 5) {
             Thread.onSpinWait();
           }
         },

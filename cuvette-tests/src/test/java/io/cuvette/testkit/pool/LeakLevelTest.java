@@ -11,6 +11,7 @@ import io.cuvette.LeakLevel;
 import io.cuvette.LeakReport;
 import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
+import io.cuvette.OpenObject;
 import io.cuvette.Registration;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
@@ -148,9 +149,13 @@ class LeakLevelTest {
   void hooksAndListeners_endWithTheirPool(Subject subject) {
     Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.FULL));
     try (MemoryPool pool = new MemoryPool(cuda)) {
-      Registration hook = pool.addHook(new MemoryHook() {});
+      MemoryHook mine = new MemoryHook() {};
+      Registration hook = pool.addHook(mine);
       Registration listener = pool.addPressureListener((_, _) -> 0);
-      assertThat(cuda.openObjects()).hasSize(3);
+      assertThat(cuda.openObjects())
+          .hasSize(3)
+          .extracting(OpenObject::what)
+          .contains("hook %s of %s".formatted(mine, pool));
       hook.close();
       listener.close();
       assertThat(cuda.openObjects()).hasSize(1);

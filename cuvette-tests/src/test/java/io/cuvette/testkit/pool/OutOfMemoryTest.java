@@ -105,9 +105,27 @@ class OutOfMemoryTest {
       var e =
           catchThrowableOfType(
               OutOfDeviceMemoryException.class, () -> resource.allocate(1L << 50, stream));
-      assertThat(e.details().step()).isEqualTo(RecoveryStep.DRIVER);
-      assertThat(e.requestedBytes()).isEqualTo(1L << 50);
-      assertThat(e.details().driverFreeBytes()).isPositive();
+      long bytes = 1L << 50;
+      long free = e.details().driverFreeBytes();
+      assertThat(free).isPositive();
+      assertThat(e.requestedBytes()).isEqualTo(bytes);
+      assertThat(e.details())
+          .isEqualTo(
+              new OutOfDeviceMemoryException.Details(
+                  0,
+                  bytes,
+                  bytes,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  0,
+                  Long.MAX_VALUE,
+                  free,
+                  RecoveryStep.DRIVER));
       assertThat(e).hasCauseInstanceOf(CudaException.class);
     }
   }
