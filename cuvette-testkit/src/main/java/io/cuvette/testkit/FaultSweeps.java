@@ -57,7 +57,9 @@ public final class FaultSweeps {
     Objects.requireNonNull(settings, "settings");
     return FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.parse(settings)))
         .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc")
-        .recoveringFrom("memGetInfo")
+        .recoveringFrom(OUT_OF_MEMORY, "memAllocAsync", "memAllocFromPoolAsync")
+        .recoveringFrom(OUT_OF_MEMORY, "memCreate", "memMap", "memSetAccess", "memAddressReserve")
+        .recoveringFrom("memGetInfo", "memPoolGetAttribute")
         .recoveringFrom(PEER_ACCESS_ALREADY_ENABLED, "ctxEnablePeerAccess")
         .recoveringFrom(PEER_ACCESS_NOT_ENABLED, "ctxDisablePeerAccess")
         // An event of a capture that is over: the library's own is made anew.

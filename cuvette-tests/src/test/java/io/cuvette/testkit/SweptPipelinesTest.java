@@ -2,13 +2,23 @@ package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.MemoryResource;
+import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Sweeps short pipelines over the simulated device. */
 class SweptPipelinesTest {
@@ -106,5 +116,46 @@ class SweptPipelinesTest {
         .extracting(SweepFinding::problem)
         .containsOnly(SweepFinding.Problem.LEFT_BEHIND);
     assertThat(report.toString()).contains("is never freed; made by memAlloc(");
+  }
+
+  private static final Map<String, FaultSweeps.CudaUse> MEMORY =
+      Map.of(
+          "growable",
+              cuda -> {
+                try (GrowableBuffer buffer = cuda.device(0).growable(4L << 20)) {
+                  buffer.grow(2L << 20);
+                }
+              },
+          "elastic",
+              cuda -> {
+                try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+                  pool.allocate(BYTES).close();
+                }
+              },
+          "ordered",
+              cuda -> {
+                try (Scope _ = cuda.useAllocator(MemoryResource.async())) {
+                  cuda.allocate(BYTES).close();
+                }
+              },
+          "of a pool",
+              cuda -> {
+                try (DeviceMemoryResource pool = new DeviceMemoryResource(cuda.device(0))) {
+                  pool.allocate(BYTES).close();
+                }
+              });
+
+  static Set<String> memory() {
+    return MEMORY.keySet();
+  }
+
+  /** None of them is said to be swallowed: the library finds memory at the second attempt. */
+  @ParameterizedTest
+  @MethodSource("memory")
+  void memoryOfEveryKind_isRecoveredOnTheSimulator(String kind) throws Exception {
+    FaultSweeps.onSimulator("memory=64MiB")
+        .failingAsUsual()
+        .run(FaultSweeps.usingTidily(Objects.requireNonNull(MEMORY.get(kind))))
+        .orThrow();
   }
 }
