@@ -16,6 +16,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -216,5 +218,41 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     driver.streams().streamSynchronize(0, blocking);
     write(block, first);
     assertSilent();
+  }
+
+  @Test
+  void captureOfAnotherThreadsOwnStream_isNoneOfThisThreads() throws InterruptedException {
+    long block = memory();
+    long event = event();
+    CountDownLatch began = new CountDownLatch(1);
+    CountDownLatch used = new CountDownLatch(1);
+    Thread other =
+        Thread.ofPlatform()
+            .start(() -> {
+              driver.captures().streamBeginCapture(0, StreamHandle.PER_THREAD, 1);
+              write(block, StreamHandle.PER_THREAD);
+              began.countDown();
+              await(used);
+              long graph = driver.captures().streamEndCapture(0, StreamHandle.PER_THREAD);
+              driver.graphs().graphDestroy(graph);
+            });
+    await(began);
+    write(block, StreamHandle.PER_THREAD);
+    driver.events().eventRecord(0, event, StreamHandle.PER_THREAD);
+    driver.streams().streamWaitEvent(0, first, event);
+    write(block, first);
+    used.countDown();
+    other.join();
+    assertSilent();
+    write(block, StreamHandle.PER_THREAD);
+    assertOnly(Misuse.RACE);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 }

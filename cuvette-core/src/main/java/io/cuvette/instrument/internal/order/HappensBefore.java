@@ -52,7 +52,8 @@ public final class HappensBefore {
    */
   Lane standard(int device, long handle) {
     return handle == StreamHandle.PER_THREAD
-        ? perThread.computeIfAbsent(device, d -> create(d, "the per-thread stream", true))
+        ? perThread.computeIfAbsent(
+            device, d -> create(d, "the per-thread stream", true).ofThreads())
         : legacy.computeIfAbsent(device, d -> create(d, "the default stream", true));
   }
 

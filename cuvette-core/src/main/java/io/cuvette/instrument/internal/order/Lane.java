@@ -26,6 +26,10 @@ public final class Lane {
   private long seenByLegacy;
 
   private @Nullable KnownCapture capture;
+
+  /** The captures of each thread, if each has a stream of its own behind this; null if not. */
+  private @Nullable ThreadLocal<@Nullable KnownCapture> captures;
+
   private boolean destroyed;
   private boolean retired;
 
@@ -76,11 +80,22 @@ public final class Lane {
 
   /** What is being captured instead of run, if the stream is part of a capture. */
   public @Nullable KnownCapture capture() {
-    return capture != null && capture.isOpen() ? capture : null;
+    KnownCapture own = captures == null ? capture : captures.get();
+    return own != null && own.isOpen() ? own : null;
   }
 
-  void join(@Nullable KnownCapture capture) {
-    this.capture = capture;
+  void join(@Nullable KnownCapture other) {
+    if (captures == null) {
+      capture = other;
+    } else {
+      captures.set(other);
+    }
+  }
+
+  /** Makes it stand for a stream of each thread, which another thread does not capture. */
+  Lane ofThreads() {
+    captures = new ThreadLocal<>();
+    return this;
   }
 
   void destroy() {
