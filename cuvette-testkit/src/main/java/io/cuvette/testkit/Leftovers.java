@@ -48,7 +48,13 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private static final Set<String> LIBRARY =
-      Set.of("io.cuvette", "io.cuvette.driver", "io.cuvette.instrument", "io.cuvette.sim");
+      Set.of(
+          "io.cuvette",
+          "io.cuvette.array",
+          "io.cuvette.arrow",
+          "io.cuvette.driver",
+          "io.cuvette.instrument",
+          "io.cuvette.sim");
 
   /**
    * Waits for the devices, empties the caches, and looks at what is left. What code outside of Java

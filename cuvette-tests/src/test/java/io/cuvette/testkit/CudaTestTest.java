@@ -18,6 +18,7 @@ import io.cuvette.ForeignLoan;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.OpenObject;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
@@ -272,6 +273,25 @@ class CudaTestTest {
     assertThat(texts.get("hook")).contains("open: hook ");
     assertThat(texts.get("pooledBuffer")).contains("open: buffer of 1000 bytes");
     assertThat(texts.get("memoryOfTheDriverAlone")).contains("live in the driver: MEMORY");
+  }
+
+  /** Of the program, not of a part of the library that made it for the program. */
+  @Test
+  void place_isThatOfTheProgram_whateverPartOfTheLibraryIsBetween() {
+    for (String part : List.of("", ".array", ".array.internal", ".arrow", ".driver", ".sim")) {
+      Throwable site = new Throwable("made here");
+      site.setStackTrace(
+          new StackTraceElement[] {
+            new StackTraceElement("io.cuvette.internal.Made", "in", "Made.java", 1),
+            new StackTraceElement("io.cuvette" + part + ".Maker", "of", "Maker.java", 2),
+            new StackTraceElement("org.example.Program", "run", "Program.java", 3)
+          });
+      Leftovers left =
+          new Leftovers(List.of(new OpenObject("buffer", 64, site)), List.of(), List.of());
+      assertThatExceptionOfType(AssertionError.class)
+          .isThrownBy(left::throwIfAny)
+          .withMessageContaining("open: buffer, made at org.example.Program.run(Program.java:3)");
+    }
   }
 
   /** Here it ends only once it is waited for. */
