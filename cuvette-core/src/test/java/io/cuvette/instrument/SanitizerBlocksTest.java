@@ -240,6 +240,42 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
     }
   }
 
+  private static void assertNames(SanitizerReport report, Buffer block) {
+    assertThat(report.message())
+        .contains("(block 0x%x of %d bytes)".formatted(block.address(), block.byteSize()));
+    assertThat(report.sites().getLast().call())
+        .startsWith("allocate(address=0x%x, bytes=%d".formatted(block.address(), BYTES));
+  }
+
+  /** Which others share: where that was allocated tells nothing. */
+  @Test
+  void mistakeWithABlock_namesIt_andNotItsChunk() {
+    MemorySegment heap = MemorySegment.ofArray(new byte[BYTES]);
+    cuda.allocate(16 * BYTES, stream).close();
+    cuda.allocatePinned(16 * BYTES).close();
+    try (Buffer _ = cuda.allocate(BYTES, stream);
+        Buffer block = cuda.allocate(BYTES, stream);
+        PinnedBuffer _ = cuda.allocatePinned(BYTES);
+        PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
+      block.copyTo(heap);
+      assertNames(assertOnly(Misuse.UNINITIALIZED_READ), block);
+      pinned.copyTo(heap);
+      assertNames(assertOnly(Misuse.UNINITIALIZED_READ), pinned);
+      pinned.segment().fill((byte) 1);
+
+      block.copyFrom(pinned, stream);
+      pinned.segment().fill((byte) 2);
+      stream.synchronize();
+      assertNames(assertOnly(Misuse.HOST_RACE), pinned);
+      block.copyFrom(pinned, stream);
+      pinned.slice(8).copyFrom(heap.asSlice(8).fill((byte) 2)); // the same bytes
+      assertNames(assertOnly(Misuse.HOST_RACE), pinned);
+      block.slice(8, 8).fill((byte) 2, other);
+      assertNames(assertOnly(Misuse.RACE), block);
+      cuda.device(0).synchronize();
+    }
+  }
+
   @Test
   void raceBehindManyPendingUses_isFound() {
     try (Buffer block = cuda.allocate(20_000, stream)) {

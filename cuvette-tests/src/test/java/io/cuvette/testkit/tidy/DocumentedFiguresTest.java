@@ -82,7 +82,8 @@ class DocumentedFiguresTest {
     Set<String> named =
         found(NAME, path -> path.endsWith(".md") && !path.equals("CHANGELOG.md"), _ -> true);
     named.removeIf(name ->
-        name.matches("CUDA_(VISIBLE_DEVICES|DEVICE_MAX_CONNECTIONS|ERROR_[A-Z_]+|SUCCESS)"));
+        name.matches(
+            "CUDA_(VISIBLE_DEVICES|DEVICE_MAX_CONNECTIONS|MODULE_LOADING|ERROR_[A-Z_]+|SUCCESS)"));
     assertThat(named).contains("cuvette.seed", "CUPY_GPU_MEMORY_LIMIT", "cuvette.mutations.of");
     assertThat(named)
         .filteredOn(name -> !sources.contains("\"" + name + "\"") && !sources.contains("<" + name))

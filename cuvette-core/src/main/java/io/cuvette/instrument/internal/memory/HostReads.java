@@ -39,14 +39,23 @@ public final class HostReads {
   private long cleared;
 
   private record Read(
-      KnownBlock block, MemorySegment bytes, Access access, long checksum, long time) {}
+      KnownBlock block,
+      KnownBlock lent,
+      MemorySegment bytes,
+      Access access,
+      long checksum,
+      long time) {}
 
   HostReads(HappensBefore order) {
     this.order = order;
   }
 
-  /** Notes work that reads or writes memory of a block, unless other work may still change it. */
-  void add(KnownBlock block, Access access) {
+  /**
+   * Notes work that reads or writes memory of a block, unless other work may still change it.
+   *
+   * @param lent what a pool lent of the block, else the block
+   */
+  void add(KnownBlock block, KnownBlock lent, Access access) {
     Range range = access.range();
     if (!block.isOfHost()) {
       return;
@@ -57,7 +66,7 @@ public final class HostReads {
       MemorySegment bytes = block.seen(range);
       Long checksum = bytes == null ? null : checksum(bytes);
       if (bytes != null && checksum != null) {
-        Read read = new Read(block, bytes, access, checksum, ++time);
+        Read read = new Read(block, lent, bytes, access, checksum, ++time);
         pending.computeIfAbsent(access.lane(), _ -> new ArrayDeque<>()).add(read);
       }
     }
@@ -127,8 +136,8 @@ public final class HostReads {
           Misuse.HOST_RACE,
           read.access.site(),
           "the host changed bytes that the %s on %s uses (%s), before it was known to be done"
-              .formatted(read.access.range(), read.access.lane().name, read.block),
-          read.block.allocated);
+              .formatted(read.access.range(), read.access.lane().name, read.lent),
+          read.lent.allocated);
     }
   }
 

@@ -23,8 +23,8 @@ public final class KnownLaunches {
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
   private boolean isTold;
 
-  /** One of the two is a launch, of which the driver tells what it touches. */
-  private record Pair(Access first, Access second) {}
+  /** One of the two is a launch, of which the driver tells what it touches; both use the block. */
+  private record Pair(Access first, Access second, KnownBlock block) {}
 
   public KnownLaunches(HappensBefore order) {
     this.order = order;
@@ -36,10 +36,10 @@ public final class KnownLaunches {
   }
 
   /** Notes a use before it is one of those of its block. */
-  void used(Access access, AccessHistory before) {
+  void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
     if (isTold) {
-      before.meeting(access, order, earlier -> meet(earlier, access));
+      before.meeting(access, order, earlier -> meet(earlier, access, block));
     }
     while (pairs.size() > MOST_PAIRS) {
       var _ = pairs.pollFirstEntry();
@@ -47,15 +47,15 @@ public final class KnownLaunches {
   }
 
   /** Notes what the host reads or writes at this moment. */
-  void usedByHost(Range range, CallTrace here, AccessHistory before) {
-    used(new Access(order.host, 0, range, here), before);
+  void usedByHost(Range range, CallTrace here, AccessHistory before, KnownBlock block) {
+    used(new Access(order.host, 0, range, here), before, block);
   }
 
-  private void meet(Access earlier, Access access) {
+  private void meet(Access earlier, Access access, KnownBlock block) {
     if (access.lane() == order.host) {
       access.site().takeStack();
     }
-    pairs.put(List.of(work(earlier), work(access)), new Pair(earlier, access));
+    pairs.put(List.of(work(earlier), work(access)), new Pair(earlier, access, block));
   }
 
   /** What is the same for all that a launch uses, or for all that the host does with a range. */
@@ -72,13 +72,13 @@ public final class KnownLaunches {
         .removeIf(pair -> {
           boolean done = order.isFinished(pair.first) && order.isFinished(pair.second);
           if (done) {
-            compare(pair.first, pair.second, findings);
+            compare(pair.first, pair.second, pair.block, findings);
           }
           return done;
         });
   }
 
-  private void compare(Access first, Access second, Findings findings) {
+  private void compare(Access first, Access second, KnownBlock block, Findings findings) {
     if (!((first.watcher() != null ? first : second).watcher() instanceof TouchedBytes told)) {
       return;
     }
@@ -92,12 +92,13 @@ public final class KnownLaunches {
             + first.lane().name;
     String later = "the %s of 0x%x".formatted(text(second, conflict.second()), conflict.address());
     if (second.lane() == order.host) {
-      String rule = later + " by the host may come before the " + earlier + " is done";
-      findings.addLate(Misuse.HOST_RACE, second.site(), rule, first.site());
+      String rule =
+          later + " by the host may come before the " + earlier + " is done (" + block + ")";
+      findings.addLate(Misuse.HOST_RACE, second.site(), rule, first.site(), block.allocated);
     } else {
       String by = second.watcher() == null ? "" : " by the kernel";
-      String rule = later + by + " is not ordered after the " + earlier;
-      findings.addLate(Misuse.RACE, second.site(), rule, first.site());
+      String rule = later + by + " is not ordered after the " + earlier + " (" + block + ")";
+      findings.addLate(Misuse.RACE, second.site(), rule, first.site(), block.allocated);
     }
   }
 

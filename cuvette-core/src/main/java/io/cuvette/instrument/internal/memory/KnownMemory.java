@@ -282,13 +282,14 @@ public final class KnownMemory {
     KnownBlock block = blocks.liveAround(range.address());
     Access earlier = block == null ? null : block.uses.race(range, lane, order);
     if (block != null && earlier != null) {
+      KnownBlock lent = lentAround(block, range.address());
       findings.add(
           Misuse.RACE,
           here,
           "%s (%s) is not ordered after the %s on %s"
-              .formatted(range, block, earlier.range().kind(), earlier.lane().name),
+              .formatted(range, lent, earlier.range().kind(), earlier.lane().name),
           earlier.site(),
-          block.allocated);
+          lent.allocated);
     }
   }
 
@@ -309,8 +310,9 @@ public final class KnownMemory {
   public void use(Access access) {
     KnownBlock block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
-      hostReads.add(block, access);
-      launches.used(access, block.uses);
+      KnownBlock lent = lentAround(block, access.range().address());
+      hostReads.add(block, lent, access);
+      launches.used(access, block.uses, lent);
       block.uses.add(access, order);
     }
   }
@@ -329,15 +331,16 @@ public final class KnownMemory {
     KnownBlock block = blocks.liveAround(range.address());
     Access use = block == null ? null : block.uses.besideHost(range, order);
     if (block != null && use != null) {
+      KnownBlock lent = lentAround(block, range.address());
       findings.add(
           Misuse.HOST_RACE,
           here,
           "%s (%s) by the host may come before the %s on %s is done"
-              .formatted(range, block, use.range().kind(), use.lane().name),
+              .formatted(range, lent, use.range().kind(), use.lane().name),
           use.site(),
-          block.allocated);
+          lent.allocated);
     } else if (block != null) {
-      launches.usedByHost(range, here, block.uses);
+      launches.usedByHost(range, here, block.uses, lentAround(block, range.address()));
     }
   }
 
@@ -365,11 +368,12 @@ public final class KnownMemory {
     Contents contents = block == null ? null : block.contents();
     long missing = contents == null ? 0 : contents.missing(from.address(), from.bytes());
     if (block != null && missing > 0 && findings.isEmpty()) { // else it is for that reason
+      KnownBlock lent = lentAround(block, from.address());
       findings.add(
           Misuse.UNINITIALIZED_READ,
           here,
-          "%s: %d bytes of it were never written (%s)".formatted(from, missing, block),
-          lentAround(block, from.address()).allocated);
+          "%s: %d bytes of it were never written (%s)".formatted(from, missing, lent),
+          lent.allocated);
     }
   }
 
@@ -385,11 +389,12 @@ public final class KnownMemory {
   private void checkWritten(Range from, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(from.address());
     if (block != null && findings.isEmpty() && hostReads.isUnwritten(block, from)) {
+      KnownBlock lent = lentAround(block, from.address());
       findings.add(
           Misuse.UNINITIALIZED_READ,
           here,
-          "%s: nothing of it was ever written (%s)".formatted(from, block),
-          lentAround(block, from.address()).allocated);
+          "%s: nothing of it was ever written (%s)".formatted(from, lent),
+          lent.allocated);
     }
   }
 

@@ -41,7 +41,7 @@ class HostReadsTest {
         if (isReadPending) {
           Lane lane = known.create(0, 0x100 + i, false, null);
           Range last = new Range(end, 64, Kind.READ, false);
-          reads.add(block, new Access(lane, lane.next(), last, HERE));
+          reads.add(block, block, new Access(lane, lane.next(), last, HERE));
           reads.written(block, new Range(block.address + 2 * i, 1, Kind.WRITE, false));
           known.order.finish(known.workOf(lane));
           reads.finished(new Findings());

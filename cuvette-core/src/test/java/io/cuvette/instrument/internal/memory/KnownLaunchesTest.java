@@ -25,12 +25,14 @@ class KnownLaunchesTest {
   private final KnownStreams known = new KnownStreams();
   private final KnownLaunches launches = new KnownLaunches(known.order);
   private final AccessHistory history = new AccessHistory();
+  private final KnownBlock block =
+      new KnownBlock(0x1000, 64, "memFree", CallTrace.of("memAlloc", "bytes", 64));
   private final Lane first = known.create(0, 0x100, false, null);
   private final Lane second = known.create(0, 0x101, false, null);
 
   private void use(Lane lane, Range range, @Nullable LaunchWatcher watcher) {
     Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"), watcher);
-    launches.used(access, history);
+    launches.used(access, history, block);
     history.add(access, known.order);
   }
 
@@ -54,7 +56,10 @@ class KnownLaunchesTest {
     (firstIsFirst ? other : one).touched(0x1012, 1, Touch.READ);
     assertThat(finished(firstIsFirst ? second : first).reports())
         .singleElement()
-        .satisfies(report -> assertThat(report.message()).contains("0x1012"));
+        .satisfies(report -> {
+          assertThat(report.message()).contains("0x1012", "(block 0x1000 of 64 bytes)");
+          assertThat(report.sites().getLast().call()).isEqualTo("memAlloc(bytes=64)");
+        });
     assertThat(finished(first).isEmpty()).as("once").isTrue();
   }
 
