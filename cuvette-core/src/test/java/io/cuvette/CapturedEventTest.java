@@ -57,4 +57,15 @@ class CapturedEventTest extends OrderingFixture {
     closing.join();
     return live;
   }
+
+  /** The node of its graph is there still. */
+  @Test
+  void eventOfACapture_staysOne_whereverItIsRecordedSince() throws InterruptedException {
+    CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY);
+    try (CudaGraph _ = home.capture(() -> event.record(home))) {
+      event.record(other);
+      assertThat(eventsWhileSomebodyAsks(event, Thread.State.WAITING)).isEqualTo(1);
+      assertThat(calls.live).hasValue(0);
+    }
+  }
 }

@@ -46,6 +46,12 @@ final class OrderCallsDriver extends ForwardingDriver {
   /** What is done first as an event is asked next. */
   final AtomicReference<@Nullable Runnable> atQuery = new AtomicReference<>();
 
+  /** What is done right after the next answer about an event, before it is given. */
+  final AtomicReference<@Nullable Runnable> afterQuery = new AtomicReference<>();
+
+  /** What is done right after the next wait of a stream, before it returns. */
+  final AtomicReference<@Nullable Runnable> afterWait = new AtomicReference<>();
+
   /** What is done first as a stream waits next. */
   final AtomicReference<@Nullable Runnable> atWait = new AtomicReference<>();
 
@@ -91,7 +97,9 @@ final class OrderCallsDriver extends ForwardingDriver {
         public boolean eventQuery(int device, long event) {
           queries.incrementAndGet();
           run(atQuery);
-          return super.eventQuery(device, event);
+          boolean isDone = super.eventQuery(device, event);
+          run(afterQuery);
+          return isDone;
         }
       };
 
@@ -119,6 +127,7 @@ final class OrderCallsDriver extends ForwardingDriver {
           waits.incrementAndGet();
           run(atWait);
           super.streamWaitEvent(device, stream, event);
+          run(afterWait);
         }
       };
 

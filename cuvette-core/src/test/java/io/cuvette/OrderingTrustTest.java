@@ -374,6 +374,33 @@ class OrderingTrustTest extends OrderingFixture {
     assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
   }
 
+  /** What the driver has answered, or queued, is about the record before. */
+  @ParameterizedTest
+  @EnumSource
+  void eventRecordedAnewBeforeACallReturns_doesNotTellOfTheSecondStream(Kind kind) {
+    for (boolean asks : new boolean[] {true, false}) {
+      MemoryResource pool = pool(kind);
+      Buffer buffer = pool.allocate(BYTES, home);
+      try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+        event.record(home);
+        (asks ? calls.afterQuery : calls.afterWait)
+            .set(() -> {
+              buffer.fill((byte) 1, other);
+              busy.begin(other);
+              event.record(other);
+            });
+        if (asks) {
+          assertThat(event.isDone()).isTrue();
+        } else {
+          home.waitFor(event);
+        }
+      }
+      buffer.close();
+      assertThat(stats(pool).pendingBytes()).isEqualTo(BYTES);
+      busy.finish(other);
+    }
+  }
+
   /** Somebody else may close the memory while the driver is about the wait. */
   @ParameterizedTest
   @EnumSource

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.order.OpenStream;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -15,6 +16,7 @@ class OwnStreamsTest {
   private static final int BYTES = 64;
 
   private final List<Integer> flags = new ArrayList<>();
+  private final List<Integer> priorities = new ArrayList<>();
   private int live;
 
   private CudaDriver noting(CudaDriver driver) {
@@ -23,6 +25,7 @@ class OwnStreamsTest {
           @Override
           public long streamCreateWithPriority(int device, int given, int priority) {
             flags.add(given);
+            priorities.add(priority);
             live++;
             return super.streamCreateWithPriority(device, given, priority);
           }
@@ -78,6 +81,19 @@ class OwnStreamsTest {
       stream.synchronize();
       assertThat(flags).containsExactly(1, 1);
       assertThat(live).isOne();
+    }
+  }
+
+  /** What waits for it waits for the library alone. */
+  @Test
+  void streamThatTheLibraryKeeps_isTheMostUrgent() {
+    try (Cuda cuda = open()) {
+      CudaDevice device = cuda.device(0);
+      OpenStream stream = OpenStream.createForLibrary(cuda.engine().streams(), device.core());
+      assertThat(priorities).containsExactly(device.core().priorityRange().greatest());
+      assertThat(flags).containsExactly(1);
+      stream.close();
+      assertThat(live).isZero();
     }
   }
 }

@@ -112,6 +112,9 @@ class FfmVirtualCallsTest {
     library.answer(MemLocationType.HOST_NUMA, 1);
     assertThat(calls.memGetAllocationPropertiesFromHandle(BIG))
         .isEqualTo(new AllocationProperties(1, MemLocationType.HOST_NUMA, 1));
+    library.answer(MemLocationType.HOST, 5);
+    assertThat(calls.memGetAllocationPropertiesFromHandle(BIG))
+        .isEqualTo(new AllocationProperties(1, MemLocationType.HOST, 5));
   }
 
   @Test

@@ -9,6 +9,8 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphNode;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -18,6 +20,8 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 class EventTest {
@@ -68,6 +72,24 @@ class EventTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(EventOptions.DEFAULTS.withTiming(false).withInterprocess(true).interprocess())
         .isTrue();
+  }
+
+  /** The stream that it was recorded in before has nothing to do with it any more. */
+  @CudaTest(simulatedOnly = true)
+  void eventThatAGraphRecords_canBeWaitedForInACallbackOfItsStreamBefore(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver driver) throws Exception {
+    AtomicInteger asked = new AtomicInteger();
+    driver.answer(
+        "eventQuery", call -> asked.getAndIncrement() == 0 ? (Object) false : call.proceed());
+    try (CudaEvent event = cuda.device(0).createEvent();
+        GraphDefinition graph = new GraphDefinition(cuda.device(0))) {
+      event.record(stream);
+      GraphNode _ = graph.root().record(event);
+      stream.addCallback(event::synchronize).get(60, TimeUnit.SECONDS);
+      assertThat(asked).hasValueGreaterThan(1);
+    } finally {
+      driver.unscript("eventQuery");
+    }
   }
 
   @CudaTest
