@@ -66,7 +66,7 @@ class AsyncLimitTest {
       @NonBlocking CudaStream stream,
       @NonBlocking CudaStream other) {
     CudaStream gone = cuda.device(0).createStream();
-    pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+    pool.setLimit(MemoryLimit.ofBytes(BLOCK + 1));
     List<String> waits = List.of("eventSynchronize", "streamSynchronize");
     Buffer used = pool.allocate(BLOCK, gone);
     other.waitFor(gone);
@@ -88,6 +88,27 @@ class AsyncLimitTest {
       assertThat(waits.stream().map(driver::count).toList()).isEqualTo(before);
     }
     pool.allocate(BLOCK, stream).close();
+  }
+
+  /** Whole blocks are counted, and given back, whatever was asked for. */
+  @CudaTest(simulatedOnly = true)
+  void partsOfBlocks_areCountedAsWhole_bothWays(
+      ScriptedDriver driver, AsyncMemoryPool pool, CudaStream stream) {
+    pool.setLimit(MemoryLimit.ofBytes(2 * BLOCK));
+    for (int bytes : new int[] {1, (int) BLOCK - 1, (int) BLOCK + 1}) {
+      pool.allocate(bytes, stream).close();
+      long _ = pool.freeAllBlocks();
+      driver.fail("memAllocFromPoolAsync", CudaStatus.NOT_PERMITTED, 1);
+      assertThatThrownBy(() -> pool.allocate(bytes, stream)).isInstanceOf(CudaException.class);
+      driver.unscript("memAllocFromPoolAsync");
+      try (Buffer one = pool.allocate(BLOCK, stream);
+          Buffer other = pool.allocate(bytes % BLOCK, stream)) {
+        assertThat(one.byteSize() + other.byteSize()).isEqualTo(BLOCK + bytes % BLOCK);
+        assertThatThrownBy(() -> pool.allocate(1, stream))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
+      }
+      long _ = pool.freeAllBlocks();
+    }
   }
 
   @CudaTest

@@ -19,6 +19,9 @@ import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -98,6 +101,46 @@ class CrossStreamTest {
       assertThat(own.isDone()).isFalse();
     } finally {
       gate.open();
+    }
+  }
+
+  /** It came to the taker as that waits for its last user, of which the third knows nothing. */
+  @CudaTest(simulatedOnly = true)
+  void restOfAChunkThatAStreamTook_isNotForWhoKnewThatStreamBefore(
+      Cuda cuda, CudaStream held, CudaStream taker, CudaStream third) {
+    CountDownLatch gate = new CountDownLatch(1);
+    CudaStream gone = cuda.device(0).createStream();
+    PoolOptions options = PoolOptions.DEFAULTS.withCrossStreamBytes(0);
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      Buffer used = pool.allocate(4 * UNIT, gone);
+      pool.allocate(UNIT, taker).close();
+      third.waitFor(taker);
+      CompletableFuture<Void> opened = held.addCallback(() -> await(gate));
+      gone.waitFor(held);
+      used.fill((byte) 1, gone);
+      used.close();
+      taker.waitFor(gone);
+      gone.close();
+      try (Buffer first = pool.allocate(2 * UNIT, taker);
+          Buffer other = pool.allocate(2 * UNIT, third)) {
+        assertThat(first.address()).isEqualTo(used.address());
+        assertThat(other.address()).isNotEqualTo(used.address() + 2 * UNIT);
+        third.waitFor(taker);
+        try (Buffer rest = pool.allocate(2 * UNIT, third)) {
+          assertThat(rest.address()).isEqualTo(used.address() + 2 * UNIT);
+        }
+      } finally {
+        gate.countDown();
+      }
+      opened.join();
+    }
+  }
+
+  private static void await(CountDownLatch gate) {
+    try {
+      assertThat(gate.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
