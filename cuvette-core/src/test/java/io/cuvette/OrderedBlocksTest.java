@@ -63,6 +63,20 @@ class OrderedBlocksTest {
     }
   }
 
+  /** However new it is, and whichever others there are. */
+  @Test
+  void blockWhoseBufferTheCollectorFound_isForgotten_untilItIsTakenBack() {
+    List<OrderedBlock> all = List.of(block(BYTES), block(2 * BYTES), block(3 * BYTES));
+    all.forEach(blocks::add);
+    for (OrderedBlock each : all) {
+      assertThat(blocks.hasForgotten()).isFalse();
+      each.clear(); // as the collector does
+      assertThat(blocks.hasForgotten()).isTrue();
+      assertThat(each.end()).isTrue();
+    }
+    assertThat(blocks.hasForgotten()).isFalse();
+  }
+
   /** The driver does not have it yet: who is short of memory waits for that. */
   @Test
   void idleBlockThatIsTakenToBeFreed_isOnItsWay_untilTheDriverHasIt() {

@@ -298,6 +298,12 @@ class StreamCacheTest extends OrderingFixture {
     assertThat(cache.hasForgotten()).isTrue();
     assertThat(forgotten.reclaim()).isTrue();
     assertThat(cache.hasForgotten()).isFalse();
+    CachedBlock large = block(take(5 * MIB, home));
+    assertThat(large.stripe).as("too large to be kept in front").isNull();
+    large.clear();
+    assertThat(cache.hasForgotten()).isTrue();
+    assertThat(large.reclaim()).isTrue();
+    assertThat(cache.hasForgotten()).isFalse();
     assertThat(cache.usedBytes()).isEqualTo(MIB);
   }
 

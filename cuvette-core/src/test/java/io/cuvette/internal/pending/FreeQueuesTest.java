@@ -66,10 +66,15 @@ class FreeQueuesTest {
   @Test
   void queueWithABlock_isKept_thoughItsStreamIsClosed() {
     BareMemory block = used(home, user);
+    BareMemory late = used(home, user);
     assertThat(queues.add(block, of(home))).isTrue();
     user.close();
     addAndCount();
-    assertThat(queues.all().iterator().next().takeAny()).isSameAs(block);
+    assertThat(queues.add(late, of(home))).isTrue();
+    assertThat(queues.all()).hasSize(2);
+    FreeQueue<BareMemory> first = queues.all().iterator().next();
+    assertThat(first.takeAny()).isSameAs(block);
+    assertThat(first.takeAny()).isSameAs(late);
   }
 
   private void addAndCount() {

@@ -71,6 +71,16 @@ class UsedMemoryTest {
     assertThat(users()).contains(of(one), of(two));
   }
 
+  @Test
+  void streamsThatAreThere_areAllRemembered_howeverManyTheyAre() {
+    List<DriverStream> all = new ArrayList<>();
+    for (int i = 0; i < 3 * LOOKED_THROUGH; i++) {
+      all.add(of(stream()));
+      block.use(all.getLast());
+      assertThat(users()).containsExactlyInAnyOrderElementsOf(all);
+    }
+  }
+
   /** Else the memory would wait for all work of a stream that others keep busy. */
   @Test
   void streamsThatComeAfter_leaveWhatIsKnownOfThoseBefore() {

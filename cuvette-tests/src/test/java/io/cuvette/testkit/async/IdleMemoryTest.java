@@ -50,6 +50,19 @@ class IdleMemoryTest {
         .containsExactly("free in 0x%x".formatted(handle), "streamDestroy");
   }
 
+  /** The memory is the same, and the buffer as long as it is asked for. */
+  @CudaTest
+  void memoryThatIsReused_isOfTheSizeAskedForNow(AsyncMemoryPool pool, CudaStream stream) {
+    long address = 0;
+    for (long bytes : new long[] {1000, 1024, 513, 1001}) {
+      try (DeviceBuffer buffer = pool.allocate(bytes, stream)) {
+        assertThat(buffer.byteSize()).isEqualTo(bytes);
+        assertThat(address == 0 || address == buffer.address()).isTrue();
+        address = buffer.address();
+      }
+    }
+  }
+
   @CudaTest
   void memoryOfAClosedBuffer_isReusedOnItsStream(DeviceMemoryResource resource, CudaStream stream) {
     DeviceBuffer first = resource.allocate(MIB, stream);
