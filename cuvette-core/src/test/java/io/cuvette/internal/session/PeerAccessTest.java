@@ -25,11 +25,17 @@ class PeerAccessTest {
 
   private CudaStatus status = CudaStatus.UNKNOWN;
 
+  /** Whether device 1 reaches no memory of device 0. */
+  private boolean oneWay;
+
   private final CudaDriver driver =
       DriverProxy.of((method, arguments) -> {
         asked.add(method.getName());
         if (method.getName().equals(refused)) {
           throw new CudaException(status, refused, "");
+        }
+        if (oneWay && method.getName().equals("deviceCanAccessPeer")) {
+          return arguments[0].equals(0);
         }
         return DriverProxy.forward(simulator, method, arguments);
       });
@@ -45,6 +51,15 @@ class PeerAccessTest {
     peers.prepareCopy(0, 1);
     peers.prepareCopy(0, 1);
     assertThat(asked).containsExactly("deviceCanAccessPeer", "ctxEnablePeerAccess");
+    assertThat(peers.isEnabled(0, 1)).isTrue();
+    assertThat(peers.isEnabled(1, 0)).isFalse();
+  }
+
+  @Test
+  void accessForCopies_isOfTheSourceToTheTarget() {
+    oneWay = true;
+    peers.prepareCopy(0, 1);
+    peers.prepareCopy(1, 0);
     assertThat(peers.isEnabled(0, 1)).isTrue();
     assertThat(peers.isEnabled(1, 0)).isFalse();
   }

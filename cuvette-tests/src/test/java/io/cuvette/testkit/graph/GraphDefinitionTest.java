@@ -401,6 +401,8 @@ class GraphDefinitionTest {
       refused(() -> definition.root().copy(small, a), "expected: at most the 2048");
       refused(
           () -> definition.root().copy(a, a), "source: %s and target %s overlap".formatted(a, a));
+      Buffer behind = a.slice(BYTES / 2, BYTES / 4); // what is written ends before it
+      assertThat(other.root().copy(a, behind).type()).isEqualTo(GraphNodeType.MEMCPY);
       refused(() -> definition.root().allocate(0), "bytes: 0 (expected: > 0)");
       refused(() -> fill.update().copy(a, small), "is of type MEMSET and cannot become MEMCPY");
       refused(() -> fill.update().callback(() -> {}), "cannot become HOST");

@@ -296,4 +296,18 @@ class GraphNodesTest {
     }
     Graph.awaitGone(pool, stream);
   }
+
+  /** As if it had been removed here, once the nodes were asked for. */
+  @CudaTest(simulatedOnly = true)
+  void nodeThatOtherCodeDestroys_isGone(Cuda cuda) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode kept = definition.root().empty();
+      GraphNode node = definition.root().empty();
+      cuda.driver().graphs().graphDestroyNode(node.handle());
+      assertThat(definition.nodes()).containsExactly(kept);
+      wasRemoved(node::type);
+      wasRemoved(() -> definition.edges().add(new GraphDependency(kept, node)));
+      wasRemoved(() -> definition.edges().add(new GraphDependency(node, kept)));
+    }
+  }
 }

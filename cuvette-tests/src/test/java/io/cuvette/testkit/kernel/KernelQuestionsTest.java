@@ -20,6 +20,7 @@ import io.cuvette.KernelAttribute;
 import io.cuvette.LaunchConfig;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
@@ -235,5 +236,38 @@ class KernelQuestionsTest {
     assertThatThrownBy(module::kernelNames)
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("Cuda is closed");
+  }
+
+  /** Each number in its place, and no cluster where that is the question. */
+  @CudaTest(simulatedOnly = true)
+  void questionsAboutOccupancy_areTheDriversOwn(Cuda cuda, ScriptedDriver script) {
+    CudaDevice device = cuda.device(0);
+    script.note(
+        "occupancyMaxActiveBlocksPerMultiprocessor",
+        call -> call.number("blockThreads") + " " + call.number("dynamicSharedBytes"));
+    script.note(
+        "occupancyMaxPotentialBlockSize",
+        call -> call.number("dynamicSharedBytes") + " " + call.number("blockLimit"));
+    script.note(
+        "occupancyAvailableDynamicSMemPerBlock",
+        call -> call.number("blocks") + " " + call.number("blockThreads"));
+    for (String name : List.of("occupancyMaxActiveClusters", "occupancyMaxPotentialClusterSize")) {
+      script.note(
+          name,
+          call -> {
+            LaunchShape shape = call.argument("shape", LaunchShape.class);
+            return "%d %d %d".formatted(shape.gridX(), shape.blockX(), shape.clusterX());
+          });
+    }
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      int _ = kernel.maxActiveBlocks(device, 64, 128);
+      assertThat(kernel.maxPotentialBlockSize(device, 16, 96).blockThreads()).isPositive();
+      long _ = kernel.availableDynamicSharedBytes(device, 2, 32);
+      LaunchConfig config = LaunchConfig.of(3, 32).withCluster(Dim3.of(4));
+      int _ = kernel.maxActiveClusters(device, config);
+      int _ = kernel.maxPotentialClusterSize(device, config);
+    }
+    assertThat(script.notes()).containsExactly("64 128", "16 96", "2 32", "12 32 4", "3 32 1");
   }
 }

@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.GrowableBuffer;
+import io.cuvette.GrowableOptions;
 import io.cuvette.OpenObject;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -15,6 +17,8 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -152,5 +156,18 @@ class GrowableWorkTest {
     } catch (InterruptedException e) {
       throw new CancellationException("interrupted");
     }
+  }
+
+  /** Its own device has it anyway, and who is to have it is asked, not who has it. */
+  @CudaTest(simulatedOnly = true, devices = 2)
+  void devicesWithAccess_areNamedOnce_andAskedWhetherTheyReachIt(Cuda cuda, ScriptedDriver driver) {
+    driver.answer("deviceCanAccessPeer", call -> call.number("device") == 1);
+    driver.note("memSetAccess", call -> Arrays.toString(call.argument("locationIds", int[].class)));
+    List<CudaDevice> peers = List.of(cuda.device(0), cuda.device(1));
+    GrowableOptions options = GrowableOptions.ofMaxBytes(1 << 20).withPeers(peers);
+    try (GrowableBuffer buffer = cuda.device(0).growable(options)) {
+      buffer.grow(1);
+    }
+    assertThat(driver.notes()).containsExactly("[0, 1]");
   }
 }
