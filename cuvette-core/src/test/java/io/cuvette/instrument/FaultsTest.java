@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -389,7 +390,9 @@ class FaultsTest {
                   faults[0] = Faults.at(driver, 1).only("eventCreate");
                   return faults[0].driver();
                 }))) {
-      assertThat(failure(() -> cuda.device(0).createEvent().close())).isNotNull();
+      CudaStream stream = cuda.device(0).createStream();
+      Runnable inside = () -> cuda.device(0).createEvent().close();
+      assertThat(failure(() -> stream.capture(inside::run).close())).isNotNull();
     }
     Faults.Fault fault = faults[0].fault().orElseThrow();
     assertThat(fault.method()).isEqualTo("eventCreate");
@@ -421,6 +424,14 @@ class FaultsTest {
         .hasSize(3)
         .anyMatch(call -> call.contains("8192"))
         .allMatch(call -> call.startsWith("memUnmap("));
+    assertThat(faults.freeRefused()).isEmpty();
+  }
+
+  @Test
+  void wholeThatWasUnmappedSince_leavesNothingOwedOfItsParts() {
+    Faults faults = Faults.at(tiny.driver, 1).only("memUnmap");
+    assertThat(failure(() -> faults.driver().virtual().memUnmap(0x11000, 0x1000))).isNotNull();
+    faults.driver().virtual().memUnmap(0x10000, 0x4000);
     assertThat(faults.freeRefused()).isEmpty();
   }
 

@@ -112,6 +112,21 @@ class TracingDriverTest {
   }
 
   @Test
+  void errorOfTheJvm_isToldToo() {
+    CudaDriver small =
+        DriverProxy.of((method, _) -> {
+          if (method.getReturnType() == String.class) {
+            return "small";
+          }
+          throw new OutOfMemoryError("heap");
+        });
+    CudaDriver traced = TracingDriver.of(small, ring);
+    assertThatThrownBy(() -> traced.devices().ctxSynchronize(0))
+        .isInstanceOf(OutOfMemoryError.class);
+    assertThat(ring.calls()).singleElement().asString().contains("OutOfMemoryError");
+  }
+
+  @Test
   void failingConsumer_doesNotChangeTheCall_andIsHeard() throws Exception {
     AtomicReference<Throwable> heard = new AtomicReference<>();
     List<Long> addresses = new ArrayList<>();

@@ -317,4 +317,17 @@ class MemoryCountsTest extends SimTestBase {
       driver.ordered().memFreeAsync(0, address, 0);
     }
   }
+
+  @Test
+  void smallAllocations_shareAPage_inUnits() {
+    long free = driver.devices().memGetInfo(0).freeBytes();
+    for (int i = 0; i < 2; i++) {
+      long _ = driver.memory().memAlloc(0, PAGE / 2 - UNIT / 2);
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free - PAGE);
+    }
+    long last = driver.memory().memAlloc(0, UNIT);
+    assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free - 2 * PAGE);
+    driver.memory().memFree(0, last);
+    assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free - PAGE);
+  }
 }

@@ -125,6 +125,45 @@ class KnownLaunchesTest {
                         : "the read of 0x1010 is not ordered after the write by a kernel on "));
   }
 
+  @Test
+  void launchBesideSeveralOthers_isHeldAgainstEach() {
+    Lane third = known.create(0, 0x102, false, null);
+    LaunchWatcher one = KnownLaunches.watcher();
+    LaunchWatcher other = KnownLaunches.watcher();
+    LaunchWatcher last = KnownLaunches.watcher();
+    use(first, ALL, one);
+    use(second, ALL, other);
+    use(third, ALL, last);
+    one.touched(0x1000, 1, Touch.WRITE);
+    other.touched(0x1008, 1, Touch.WRITE);
+    last.touched(0x1000, 16, Touch.READ);
+    assertThat(finished(first).isEmpty()).isTrue();
+    assertThat(finished(second).isEmpty()).isTrue();
+    assertThat(finished(third).reports())
+        .satisfiesExactlyInAnyOrder(
+            report -> assertThat(report.message()).contains("read of 0x1000 by"),
+            report -> assertThat(report.message()).contains("read of 0x1008 by"));
+  }
+
+  /** A program that polls reads it many times. */
+  @Test
+  void rangeThatTheHostReadsAgainAndAgain_isReportedOnce() {
+    LaunchWatcher launch = KnownLaunches.watcher();
+    use(first, ALL, launch);
+    for (int round = 0; round < 3; round++) {
+      Range read = new Range(0x1000, 64, Kind.READ, true);
+      launches.usedByHost(read, CallTrace.passing("reads"), history);
+    }
+    launch.touched(0x1010, 4, Touch.WRITE);
+    assertThat(finished(first).reports())
+        .singleElement()
+        .satisfies(report -> {
+          assertThat(report.message())
+              .contains("read of 0x1010 by the host may come before the write by a kernel on ");
+          assertThat(report.sites().getFirst().getStackTrace()).isNotEmpty();
+        });
+  }
+
   /** A driver that has others told what launches touch, and not the sanitizer. */
   @Test
   void launchesThatSomebodyElseWatches_tellNothingHere() {
