@@ -20,7 +20,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * @param open the open objects
  * @param live what is live in the driver without an open object; empty if there are any
- * @param wrong the statistics of default pools that are not back to zero
+ * @param wrong the statistics of default pools that are not back to zero, and descriptors of
+ *     exported memory that are open
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
   /** Makes memory for callbacks to wait in, which lasts as long as the Cuda. */
@@ -82,8 +83,12 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     }
     freeCaches(cuda, used);
     List<OpenObject> open = cuda.openObjects();
+    List<String> wrong = wrong(cuda, used);
+    for (Throwable site : handles.exported.open()) {
+      wrong.add("open: %s, made at %s".formatted(site.getMessage(), place(site)));
+    }
     return new Leftovers(
-        open, open.isEmpty() ? lost(handles, cuda.deviceCount()) : List.of(), wrong(cuda, used));
+        open, open.isEmpty() ? lost(handles, cuda.deviceCount()) : List.of(), wrong);
   }
 
   /** A thread of the library ends what was given back, one after the other. */
@@ -184,6 +189,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     return Arrays.stream(site.getStackTrace())
         .filter(frame -> !isOfLibrary(packageOf(frame.getClassName())))
         .filter(frame -> !frame.getClassName().startsWith(LiveHandles.class.getName()))
+        .filter(frame -> !frame.getClassName().startsWith(ExportedFiles.class.getName()))
         .findFirst()
         .map(StackTraceElement::toString)
         .orElse("an unknown place");

@@ -80,6 +80,7 @@ final class LiveHandles extends ForwardingDriver {
 
   private final Map<Key, Made> live = new ConcurrentHashMap<>();
   private final AtomicLong count = new AtomicLong();
+  final ExportedFiles exported = new ExportedFiles();
 
   /** By event, the stream it was last recorded on. */
   private final Map<Long, Long> recordedOn = new ConcurrentHashMap<>();
@@ -194,7 +195,7 @@ final class LiveHandles extends ForwardingDriver {
   }
 
   private final IpcCalls ipcCalls =
-      new ForwardingIpc(delegate().sharing()) {
+      new ForwardingIpc(exported.over(delegate().sharing())) {
         @Override
         public long memPoolImportPointer(long pool, byte[] handle) {
           return made(
@@ -235,7 +236,7 @@ final class LiveHandles extends ForwardingDriver {
   private final Map<Long, Integer> holds = new ConcurrentHashMap<>();
 
   private final VirtualCalls virtualCalls =
-      new ForwardingVirtual(delegate().virtual()) {
+      new ForwardingVirtual(exported.over(delegate().virtual())) {
         @Override
         public long memAddressReserve(long bytes, long alignment, long address) {
           return made(

@@ -14,11 +14,14 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DebugPrintHook;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.ForeignLoan;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OpenObject;
+import io.cuvette.PageHandles;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
@@ -184,6 +187,15 @@ class CudaTestTest {
     }
 
     @CudaTest(simulatedOnly = true)
+    void exportedPages(Cuda cuda) {
+      ElasticPoolOptions exportable = ElasticPoolOptions.DEFAULTS.withExportable(true);
+      try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, exportable);
+          Buffer buffer = pool.allocate(1000)) {
+        LEFT.add(pool.export(buffer));
+      }
+    }
+
+    @CudaTest(simulatedOnly = true)
     void importedBuffer(Subject subject) {
       try (Buffer exported =
           MemoryResource.direct().allocate(1000, subject.cuda().currentStream())) {
@@ -253,6 +265,8 @@ class CudaTestTest {
     for (Object left : LeavesThings.LEFT) {
       if (left instanceof SimulatedDriver driver) {
         driver.close();
+      } else if (left instanceof PageHandles pages) {
+        pages.close();
       }
     }
     LeavesThings.LEFT.clear();
