@@ -135,34 +135,38 @@ public final class Mappings implements MappingOrder {
   /**
    * Has the driver map memory, for who made it busy. A driver that is to map an allocation which it
    * has mapped gives the address of that, whatever the handle: then the mapping has one more user,
-   * and is freed once. If it is being freed, the driver is called again after that.
+   * and is freed once. If it is being freed, the driver is called again after that. If other memory
+   * is where that was, a driver that maps nothing twice leaves it there.
    *
    * @throws CudaException if the driver refuses; nothing is mapped then that was not before
    * @throws IllegalArgumentException if the memory is a part of another import, or the other way
    *     round; what was mapped is not unmapped, since that could free the other
    */
   public Mapped mapped(Mapping memory, MappingSource source) {
+    long before = memory.isMapped() ? memory.address() : 0;
     while (true) {
+      long place = before;
       Mapped mapped =
           source.isStreamOrdered()
-              ? driverCalls.alone(this, () -> ask(memory, source))
-              : ask(memory, source); // drivers count this memory: a free leaves it mapped
+              ? driverCalls.alone(this, () -> ask(memory, source, place))
+              : ask(memory, source, place); // drivers count this memory: a free leaves it mapped
       if (!mapped.ends) {
         return mapped;
       }
       awaitEnd(mapped.owner);
+      before = mapped.address;
     }
   }
 
-  private Mapped ask(Mapping memory, MappingSource source) {
+  private Mapped ask(Mapping memory, MappingSource source, long before) {
     PeerHandles.Range range = memory.isMapped() ? null : memory.range();
     if (range != null) {
-      Mapped before = locked(() -> beforeMapping(memory, range));
-      if (before != null) {
-        return before;
+      Mapped ending = locked(() -> beforeMapping(memory, range));
+      if (ending != null) {
+        return ending;
       }
     }
-    long address = addressOf(memory, source);
+    long address = addressOf(memory, source, before);
     try {
       Mapped known = locked(() -> known(memory, source, address));
       return known == null ? measured(memory, source, address) : known;
@@ -194,15 +198,15 @@ public final class Mappings implements MappingOrder {
     return owner == null ? null : ending(owner, memory, range.offset(), range.bytes());
   }
 
-  /** A driver that maps nothing twice leaves it where it was. */
-  private static long addressOf(Mapping memory, MappingSource source) {
+  /** A driver that maps nothing twice leaves it where it was before; 0 if it was nowhere. */
+  private static long addressOf(Mapping memory, MappingSource source, long before) {
     try {
       return source.map(memory.key.handle());
     } catch (CudaException e) {
-      if (!memory.isMapped() || e.status() != CudaStatus.ALREADY_MAPPED) {
+      if (before == 0 || e.status() != CudaStatus.ALREADY_MAPPED) {
         throw source.explained(e);
       }
-      return memory.address();
+      return before;
     }
   }
 

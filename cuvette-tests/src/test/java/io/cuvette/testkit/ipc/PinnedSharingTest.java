@@ -3,15 +3,23 @@ package io.cuvette.testkit.ipc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.driver.PoolCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -102,6 +110,39 @@ class PinnedSharingTest extends TwoProcesses {
       block.segment().set(ValueLayout.JAVA_LONG, 8, 44);
       assertThat(seen.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(44);
     }
+  }
+
+  /** The free of what was there is done, but nobody has asked. */
+  @Test
+  void bufferThatIsMapped_whereAnotherOneWas_isImported() {
+    ScriptedDriver script = new ScriptedDriver();
+    SimulatedDriver driver =
+        SimulatedDriver.open(SimulatedOptions.DEFAULTS.withMemoryBytes(64 * MIB));
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer one = resource.allocate(4096);
+        PinnedBuffer two = resource.allocate(4096);
+        Cuda other = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(driver)));
+        CudaStream stream = other.device(0).createStream(StreamOptions.NON_BLOCKING);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(other, resource.allocationHandle())) {
+      two.segment().fill((byte) 2);
+      PinnedBuffer first = mapped.importBuffer(one.descriptor(), stream);
+      final long place = first.address();
+      final Gate gate = Gate.on(stream);
+      first.close();
+      script.answer(
+          "memPoolImportPointer",
+          call -> {
+            gate.open();
+            driver.devices().ctxSynchronize(0);
+            return call.proceed();
+          });
+      try (PinnedBuffer second = mapped.importBuffer(two.descriptor(), stream)) {
+        assertThat(second.address()).isEqualTo(place);
+        assertThat(second.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(2);
+      }
+    }
+    assertThat(driver.report().isEmpty()).as("%s", driver.report()).isTrue();
   }
 
   @Test
