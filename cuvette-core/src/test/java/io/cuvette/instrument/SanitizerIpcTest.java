@@ -376,6 +376,53 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
   }
 
+  /** The other process may have told so, when it was past the event. */
+  @Test
+  void workBeforeAnEventThatOthersSee_isKnownToBeDone_onceThatHasPassed() {
+    long address = memory();
+    long ours = driver.events().eventCreate(0, INTERPROCESS);
+    byte[] _ = driver.sharing().ipcGetEventHandle(0, ours);
+    write(address, one);
+    driver.events().eventRecord(0, ours, one);
+    tiny.idle.set(false);
+    read(address, other);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+
+    tiny.idle.set(true);
+    read(address, stream());
+    assertSilent();
+    long later = memory();
+    write(later, one);
+    read(later, other);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+
+    driver.events().eventRecord(0, ours, one);
+    driver.blockListener().hostAccess(later, 1, false);
+    assertSilent();
+  }
+
+  @Test
+  void eventThatIsDestroyedOrCaptured_isNotAskedFor() {
+    long address = memory();
+    long ours = driver.events().eventCreate(0, INTERPROCESS);
+    byte[] _ = driver.sharing().ipcGetEventHandle(0, ours);
+    write(address, one);
+    driver.captures().streamBeginCapture(0, other, 2);
+    driver.events().eventRecord(0, ours, other);
+    tiny.refuse("eventQuery");
+    write(address, one);
+    long graph = driver.captures().streamEndCapture(0, other);
+    driver.graphs().graphDestroy(graph);
+    driver.events().eventRecord(0, ours, one);
+    driver.events().eventDestroy(0, ours);
+    write(address, one);
+    assertSilent();
+    read(address, other);
+    assertOnly(Misuse.RACE);
+  }
+
   @Test
   void whatIsLeftOpen_isALeak() {
     driver

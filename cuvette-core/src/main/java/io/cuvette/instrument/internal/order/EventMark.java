@@ -21,11 +21,11 @@ public final class EventMark {
   }
 
   /** The work before the last record; none if it was captured. */
-  Clock clock() {
+  public Clock clock() {
     return clock;
   }
 
-  @Nullable KnownCapture capture() {
+  public @Nullable KnownCapture capture() {
     return capture != null && capture.isOpen() ? capture : null;
   }
 }

@@ -21,8 +21,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -52,6 +54,9 @@ public final class SanitizerCore {
 
   private final ReentrantLock lock = new ReentrantLock();
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** What asks whether an event has passed that other processes see: they may have told. */
+  final Map<Long, Runnable> shown = new ConcurrentHashMap<>();
 
   /** How many pieces of work were noted. Under the lock alone. */
   private long noted;
@@ -123,6 +128,7 @@ public final class SanitizerCore {
 
   /** The same for one call that queues several pieces of work. */
   void queueAll(List<Work> works, Runnable call) {
+    shown.values().forEach(Runnable::run);
     List<@Nullable Checked> all = new ArrayList<>();
     works.forEach(work -> all.add(locked(findings -> checked(work, findings))));
     call.run();

@@ -31,6 +31,7 @@ public final class SanitizerEvents implements EventCalls {
   @Override
   public void eventDestroy(int device, long event) {
     CallTrace site = CallTrace.of("eventDestroy", "device", device, "event", event);
+    core.shown.remove(event);
     core.destroy(core.streams.events, event, site, () -> calls.eventDestroy(device, event));
   }
 

@@ -5,10 +5,12 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.instrument.internal.memory.KnownBlock;
+import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches what other processes share. Thread-safe. */
@@ -122,8 +124,23 @@ public final class SanitizerIpc implements IpcCalls {
   @Override
   public byte[] ipcGetEventHandle(int device, long event) {
     CallTrace site = CallTrace.of("ipcGetEventHandle", "device", device, "event", event);
-    core.check(findings -> core.streams.events.use(event, site, findings));
-    return driver.sharing().ipcGetEventHandle(device, event);
+    EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
+    byte[] handle = driver.sharing().ipcGetEventHandle(device, event);
+    if (mark != null) {
+      AtomicReference<@Nullable Clock> passed = new AtomicReference<>();
+      core.shown.put(event, () -> ask(device, event, mark, passed));
+    }
+    return handle;
+  }
+
+  private void ask(
+      int device, long event, EventMark mark, AtomicReference<@Nullable Clock> passed) {
+    Clock work = core.locked(_ -> mark.capture() == null ? mark.clock() : null);
+    if (work != null
+        && work != passed.get()
+        && core.finishIf(driver.events().eventQuery(device, event), work)) {
+      passed.set(work);
+    }
   }
 
   @Override
