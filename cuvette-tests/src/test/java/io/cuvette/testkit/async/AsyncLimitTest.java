@@ -90,6 +90,18 @@ class AsyncLimitTest {
     pool.allocate(BLOCK, stream).close();
   }
 
+  /** What any stream left idle counts at the limit, and is no reason to refuse. */
+  @CudaTest
+  void idleMemoryOfAnotherStream_makesRoomAtTheLimit(
+      AsyncMemoryPool pool, CudaStream one, CudaStream other) {
+    pool.setLimit(MemoryLimit.ofBytes(2 * BLOCK));
+    for (CudaStream stream : List.of(one, other, one)) {
+      try (Buffer all = pool.allocate(2 * BLOCK, stream)) {
+        assertThat(all.byteSize()).isEqualTo(2 * BLOCK);
+      }
+    }
+  }
+
   /** Whole blocks are counted, and given back, whatever was asked for. */
   @CudaTest(simulatedOnly = true)
   void partsOfBlocks_areCountedAsWhole_bothWays(

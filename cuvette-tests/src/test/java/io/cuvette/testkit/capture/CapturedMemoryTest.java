@@ -12,6 +12,8 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CaptureCalls;
@@ -157,6 +159,24 @@ class CapturedMemoryTest {
       Graph.awaitGone(pool, own);
     }
     assertThat(pool.stats().usedBytes()).isZero();
+  }
+
+  @CudaTest
+  void pinnedBlockUsedInACapture_isKept_untilTheGraphIsGone(
+      Cuda cuda, PinnedMemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer target = cuda.allocate(BYTES, stream)) {
+      PinnedBuffer used = pool.allocate(BYTES);
+      Graph graph = Graph.of(stream, () -> target.copyFrom(used, stream));
+      used.close();
+      assertThat(pool.stats().pendingBytes()).isEqualTo(pool.totalBytes());
+      try (PinnedBuffer next = pool.allocate(BYTES)) {
+        assertThat(next.address()).isNotEqualTo(used.address());
+      }
+      graph.close();
+      while (pool.stats().pendingBytes() > 0) {
+        Thread.onSpinWait();
+      }
+    }
   }
 
   @CudaTest
