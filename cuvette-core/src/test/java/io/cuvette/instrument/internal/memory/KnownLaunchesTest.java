@@ -11,6 +11,7 @@ import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -145,6 +146,41 @@ class KnownLaunchesTest {
             report -> assertThat(report.message()).contains("read of 0x1008 by"));
   }
 
+  /** More are not remembered of one stream: each stands in for those before it. */
+  @Test
+  void launchBesideManyOfAStream_isHeldAgainstTheLastOfThem() {
+    List<TouchedBytes> many = new ArrayList<>();
+    for (int i = 0; i < 40; i++) {
+      TouchedBytes launch = new TouchedBytes();
+      use(first, ALL, launch);
+      many.add(launch);
+    }
+    LaunchWatcher last = KnownLaunches.watcher();
+    use(second, ALL, last);
+    for (int i = 0; i < 40; i++) {
+      many.get(i).touched(0x1000 + i, 1, Touch.WRITE);
+    }
+    last.touched(0x1000, 63, Touch.READ);
+    assertThat(finished(first).isEmpty()).isTrue();
+    List<String> found = finished(second).reports().stream().map(each -> each.message()).toList();
+    assertThat(found).hasSize(33);
+    for (int i = 7; i < 40; i++) {
+      String address = "read of 0x%x by".formatted(0x1000 + i);
+      assertThat(found).anyMatch(message -> message.contains(address));
+    }
+  }
+
+  @Test
+  void lastByteOfAPage_isOneOfTheHosts() {
+    Range two = new Range(0x1000, 0x2000, Kind.USE, false);
+    LaunchWatcher launch = KnownLaunches.watcher();
+    use(first, two, launch);
+    Range read = new Range(0x1000, 0x2000, Kind.READ, true);
+    launches.usedByHost(read, CallTrace.passing("reads"), history, block);
+    launch.touched(0x1fff, 1, Touch.WRITE);
+    assertThat(finished(first).reports()).singleElement().asString().contains("0x1fff");
+  }
+
   /** A program that polls reads it many times. */
   @Test
   void rangeThatTheHostReadsAgainAndAgain_isReportedOnce() {
@@ -152,7 +188,7 @@ class KnownLaunchesTest {
     use(first, ALL, launch);
     for (int round = 0; round < 3; round++) {
       Range read = new Range(0x1000, 64, Kind.READ, true);
-      launches.usedByHost(read, CallTrace.passing("reads"), history);
+      launches.usedByHost(read, CallTrace.passing("reads"), history, block);
     }
     launch.touched(0x1010, 4, Touch.WRITE);
     assertThat(finished(first).reports())
