@@ -56,4 +56,19 @@ class OverImportedMemoryTest extends OverFakeSharing {
     assertThat(driver.mappings()).isEqualTo(1);
     gate.countDown();
   }
+
+  @Test
+  void memoryOfAStreamThatIsClosedAndBusy_isFreedWhenItsWorkIsDone() {
+    CudaStream home = device.createStream(StreamOptions.NON_BLOCKING);
+    DeviceMemoryResource imported = mapped();
+    Buffer buffer = imported.importBuffer(descriptor(1, 0, 1000), home);
+    CountDownLatch gate = gate(home);
+    home.close();
+    buffer.close();
+    assertThat(driver.frees).hasValue(0);
+    gate.countDown();
+    device.synchronize();
+    assertThat(driver.frees).hasValue(1);
+    imported.close();
+  }
 }

@@ -34,6 +34,19 @@ class LayoutEdgesTest {
     assertThat(one.offset()).isEqualTo(3);
   }
 
+  /** Its first element would lie behind the memory. */
+  @Test
+  void sliceWithoutElements_beginsWhereItsArrayDoes() {
+    Layout all = Layout.strided(new long[] {4, 3}, new long[] {3, 1}, 5);
+    for (int first = 0; first <= 4; first++) {
+      Layout none = all.slice(Range.of(first, first), Range.of(1, 3));
+      assertThat(none.shape()).containsExactly(0, 2);
+      assertThat(none.offset()).isEqualTo(6);
+      assertThat(none.lowest()).isEqualTo(6);
+      assertThat(none.end()).isEqualTo(6);
+    }
+  }
+
   @Test
   void arrayInBothOrders_isMadeAnewInOrderC() {
     Layout row = Layout.of(1, 3);

@@ -386,11 +386,17 @@ static CUresult cuMemcpyPeerAsync_v4000(CUdeviceptr to, CUcontext to_context, CU
       U(from_context), bytes, U(stream));
   return 0;
 }
-static CUresult cuMemsetD8Async_v3020(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+/* The whole register is noted: a callee may trust that a small value was widened with zeros. */
+#ifdef HEADERS
+#define WIDENED(type) unsigned type
+#else
+#define WIDENED(type) unsigned
+#endif
+static CUresult cuMemsetD8Async_v3020(CUdeviceptr to, WIDENED(char) value, size_t count, CUstream stream) {
   NOTE("cuMemsetD8Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream));
   return 0;
 }
-static CUresult cuMemsetD16Async_v3020(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
+static CUresult cuMemsetD16Async_v3020(CUdeviceptr to, WIDENED(short) value, size_t count, CUstream stream) {
   NOTE("cuMemsetD16Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream));
   return 0;
 }
