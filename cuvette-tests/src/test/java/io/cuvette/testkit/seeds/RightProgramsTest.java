@@ -36,6 +36,18 @@ class RightProgramsTest {
     }
   }
 
+  /** They are longer than the others, so few are fewer. */
+  @Test
+  void programOfTheDriversCalls_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 4 : 1) {
+      try {
+        new DriverProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
   /**
    * The host fills parts of memory of which a kernel in a graph, given all of it, changes others.
    */
