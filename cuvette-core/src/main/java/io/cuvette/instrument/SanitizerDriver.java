@@ -191,7 +191,6 @@ public final class SanitizerDriver extends ForwardingDriver {
     core.check(findings -> {
       Lane lane = core.streams.lane(device, stream, site, findings);
       if (lane != null) {
-        core.streams.order.join(lane);
         core.memory.parts.partFreed(address, lane, site, findings);
       }
     });

@@ -89,6 +89,36 @@ class SanitizerEventOrderTest extends SanitizerTestBase {
   }
 
   @Test
+  void hostFunctionOfABlockingStream_comesBehindTheDefaultStream() {
+    write(block, 0);
+    driver.streams().launchHostFunc(0, blocking, () -> write(block, one));
+    assertSilent();
+    driver.streams().launchHostFunc(0, other, () -> write(block, third));
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void waitForAValueInABlockingStream_comesBehindTheDefaultStream() {
+    write(block, 0);
+    driver.streams().streamWaitValue32(0, blocking, second, 0, 0);
+    driver.streams().streamSynchronize(0, blocking);
+    write(block, one);
+    assertSilent();
+  }
+
+  /** Nothing is queued by it, so that who waits for the stream waits for no other one. */
+  @Test
+  void blockThatIsLentOrComesBack_isNoWorkOfItsStream() {
+    write(block, 0);
+    lend(second, blocking);
+    driver.blockAllocated(second, 64);
+    driver.blockFreed(0, second, blocking);
+    driver.streams().streamSynchronize(0, blocking);
+    write(block, one);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void blockThatIsLent_isBehindWhatTheDefaultStreamIsBehind() {
     write(block, blocking);
     lend(block, 0);

@@ -188,6 +188,22 @@ class SanitizerHostRaceTest {
     assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
   }
 
+  /** The first work after the allocation, in the same stream. */
+  @Test
+  void memoryOfAHostPoolThatADeviceFillsBefore_mayChange() {
+    try (Machine on = new Machine(3);
+        Arena arena = Arena.ofConfined()) {
+      long pool = on.driver.pools().memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
+      long block = on.driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, on.stream);
+      MemorySegment _ = on.driver.memory().hostView(0, block, BYTES, arena);
+      on.driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+      on.driver.transfers().memsetD8Async(0, block, (byte) 5, BYTES, on.stream);
+      on.driver.transfers().memcpyAsync(0, on.memory, block, BYTES, on.stream);
+      on.synchronize();
+    }
+    assertThat(reports).isEmpty();
+  }
+
   /** A view may end, and begin in the middle. */
   @Test
   void memoryOfAHostPool_isLookedAtThroughTheViewThatLives() {

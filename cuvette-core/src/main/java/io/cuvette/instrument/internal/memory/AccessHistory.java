@@ -95,7 +95,7 @@ public final class AccessHistory {
 
   /** A use of a range that is not known to be finished before later work of a stream. */
   @Nullable Access unordered(Range range, Lane lane, HappensBefore order) {
-    return find(range, use -> !order.isBefore(use, lane));
+    return find(range, use -> !order.isBeforeNext(use, lane));
   }
 
   private @Nullable Access find(Range range, Predicate<Access> condition) {

@@ -4,6 +4,7 @@ import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -127,6 +128,7 @@ public final class KnownMemory {
     add(onDevice ? block.ofDevice() : block);
     if (lane != null) {
       use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+      Clock _ = lane.known(); // a write that follows must be seen: the allocation writes nothing
     }
   }
 

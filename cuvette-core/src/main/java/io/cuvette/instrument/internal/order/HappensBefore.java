@@ -85,6 +85,21 @@ public final class HappensBefore {
     return isFinished(earlier) || lane.seen.covers(earlier.lane(), earlier.number());
   }
 
+  /**
+   * Whether the next work of a stream will come after an earlier use, as it may by the rules of the
+   * legacy default stream. Nothing is queued by asking, so the stream itself learns nothing.
+   */
+  public boolean isBeforeNext(Access earlier, Lane lane) {
+    Lane standard = legacy.get(lane.device);
+    if (isBefore(earlier, lane)) {
+      return true;
+    }
+    return standard != null
+        && lane.blocking
+        && (lane == standard ? onDevice(lane.device) : Set.of(standard))
+            .stream().anyMatch(other -> other.blocking && isBefore(earlier, other));
+  }
+
   public boolean isFinished(Access access) {
     return access.lane().isFinished(access.number());
   }

@@ -49,8 +49,8 @@ public final class Lane {
     return count;
   }
 
-  /** Returns what is queued so far and before it, for other streams. */
-  Clock known() {
+  /** Returns what is queued so far and before it; what comes next is not like it. */
+  public Clock known() {
     isKnown = true;
     return seen;
   }

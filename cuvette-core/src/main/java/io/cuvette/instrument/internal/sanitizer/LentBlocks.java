@@ -25,9 +25,6 @@ public final class LentBlocks implements BlockListener {
             "allocate", "address", block.address(), "bytes", block.bytes(), "stream", stream);
     core.check(findings -> {
       Lane lane = core.streams.lane(device, stream, site, findings);
-      if (lane != null) {
-        core.streams.order.join(lane);
-      }
       core.memory.parts.lent(block, lane, site, findings);
     });
   }
