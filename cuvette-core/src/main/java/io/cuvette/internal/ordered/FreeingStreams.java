@@ -57,14 +57,15 @@ public final class FreeingStreams {
    * then, for good. Waiting for a stream that is idle takes no time.
    */
   private static boolean isSettled(DriverStream stream) {
-    return stream.isIdleSoon() && (stream.isClosed() || stream.ask(stream::awaitWork));
+    DriverStream asked = stream.markedIn(); // another, for the one of a thread that may be over
+    return asked.isIdleSoon() && (asked.isClosed() || asked.ask(asked::awaitWork));
   }
 
   /** Waits for the frees on the streams of a device, as far as these can be queried. */
   public void await(Device device) {
     for (DriverStream stream : streams) {
       if (stream.device.equals(device)) {
-        boolean _ = stream.await();
+        boolean _ = stream.markedIn().await();
         boolean _ = isSettled(stream); // so that the driver notices
       }
     }

@@ -317,7 +317,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   }
 
   @Override
-  public MarkedStream markedIn() {
+  public DriverStream markedIn() {
     return isConfinedElsewhere() ? streams.nullStream(device) : this;
   }
 

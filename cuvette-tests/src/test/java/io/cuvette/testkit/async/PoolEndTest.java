@@ -23,8 +23,10 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -75,6 +77,28 @@ class PoolEndTest {
     resource.allocate(7000).close();
     resource.close();
     assertThat(attributes.usedMemCurrent()).isZero();
+  }
+
+  /** The stream of a thread cannot be asked by others, but the null stream takes turns with it. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatAThreadUsedOnAStreamOfItsOwn_ends_whenTheThreadIsOver(
+      Cuda cuda, ScriptedDriver driver) throws InterruptedException {
+    DeviceMemoryResource resource = newResource(cuda);
+    AtomicBoolean freed = new AtomicBoolean();
+    Thread user =
+        Thread.ofPlatform()
+            .start(() -> {
+              CudaStream own = cuda.device(0).perThreadStream();
+              try (Buffer buffer = resource.allocate(7000, own)) {
+                buffer.fill((byte) 1, own);
+              }
+              freed.set(true);
+            });
+    assertThat(user.join(Duration.ofSeconds(60)) && freed.get()).isTrue();
+    driver.note("memPoolDestroy");
+    resource.close();
+    cuda.device(0).synchronize();
+    assertThat(driver.notes()).containsExactly("memPoolDestroy");
   }
 
   @CudaTest(tidy = false)
