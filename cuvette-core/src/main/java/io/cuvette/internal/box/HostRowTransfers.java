@@ -74,7 +74,7 @@ public final class HostRowTransfers {
   private static void copyAndWait(
       Memory buffer, HostParts host, OpenStream stream, Staging staging, boolean in) {
     if (in && hasViews(host, stream)) {
-      stream.awaitWork(); // which may be on its way to what is read
+      stream.awaitTurn(); // which may be on its way to what is read
     }
     HostTransfers.copy(buffer, host, stream, staging, in);
   }

@@ -7,6 +7,7 @@ import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.clock.Moment;
 import io.cuvette.internal.clock.StreamClock;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
@@ -113,6 +114,31 @@ public final class OpenStream {
       synchronizeHere();
     } else {
       inside.await(state, "synchronize() of " + this, () -> isDone("synchronize"));
+    }
+  }
+
+  /**
+   * The same for copies that the host itself makes, which wait for what an operation here would: if
+   * this takes turns with the null stream, for that one's work too, of which a wait for this alone
+   * knows nothing.
+   */
+  public void awaitTurn() {
+    WorkMarker turn = WorkMarker.of(state);
+    try {
+      CudaDriver _ = hold();
+      try {
+        if (!state.canBeCaptured()
+            && !state.isLegacy()
+            && state.isBlocking("synchronize")
+            && !state.streams.nullStream(state.device).isIdle()) {
+          turn.record();
+        }
+      } finally {
+        unhold();
+      }
+      awaitWork();
+    } finally {
+      turn.abandon();
     }
   }
 

@@ -69,7 +69,7 @@ public final class HostTransfers {
     }
     MemorySegment memory = buffer.hostMemory();
     if (memory != null) {
-      stream.awaitWork();
+      stream.awaitTurn();
       HostCopy.run(buffer, memory, host, in);
     } else {
       PackedRows packed = PackedRows.of(host.byteSize());
@@ -91,7 +91,7 @@ public final class HostTransfers {
       StagedCopy.run(buffer, packed, host, stream, staging, in, !canWait(stream));
       return;
     }
-    stream.awaitWork();
+    stream.awaitTurn();
     boolean endsEarly = rows.size() * packed.width() > StagedCopy.PART_BYTES;
     for (int i = 0; i < rows.size(); i++) {
       try {

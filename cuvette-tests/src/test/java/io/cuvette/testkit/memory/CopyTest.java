@@ -4,15 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CopyBox;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryResource;
+import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 class CopyTest {
   private static final int[] SIZES = {1, 3, 511, 512, 4096, (1 << 20) + 7};
@@ -199,6 +202,32 @@ class CopyTest {
       Bytes.put(source, pattern);
       source.copyTo(target);
       assertThat(Bytes.of(target)).isEqualTo(pattern);
+    }
+  }
+
+  /** What takes turns with the null stream comes after its work, also where the host copies. */
+  @CudaTest(seeds = 12)
+  void copyThatWaitsInABlockingStream_comesAfterTheNullStream(Cuda cuda, CudaStream stream) {
+    int bytes = 4096;
+    CudaStream none = cuda.currentDevice().nullStream();
+    for (Kind kind : Kind.values()) {
+      try (Buffer buffer = kind.allocate(cuda, bytes);
+          Scope _ = stream.use()) {
+        byte[] got = new byte[bytes];
+        MemorySegment target = MemorySegment.ofArray(got);
+        buffer.fill(1, none);
+        buffer.copyTo(target);
+        assertThat(got).as("%s", kind).containsOnly(1);
+        buffer.fill(2, none);
+        buffer.copyTo(target, CopyBox.of(bytes / 2, 2));
+        assertThat(got).as("%s", kind).containsOnly(2);
+        buffer.fill(3, none);
+        buffer.scatterTo(List.of(target));
+        assertThat(got).as("%s", kind).containsOnly(3);
+        buffer.fill(4, none);
+        buffer.copyFrom(target.asSlice(0, 8));
+        assertThat(Bytes.of(buffer)).as("%s", kind).startsWith(3, 3, 3).endsWith(4, 4);
+      }
     }
   }
 }
