@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
@@ -70,5 +71,29 @@ class OverImportedMemoryTest extends OverFakeSharing {
     device.synchronize();
     assertThat(driver.frees).hasValue(1);
     imported.close();
+  }
+
+  /** One after the other, in either order. */
+  @Test
+  void memoryThatTwoOtherStreamsUse_isFreedBehindBoth() {
+    try (DeviceMemoryResource imported = mapped();
+        CudaStream home = device.createStream(StreamOptions.NON_BLOCKING);
+        CudaStream one = device.createStream(StreamOptions.NON_BLOCKING);
+        CudaStream two = device.createStream(StreamOptions.NON_BLOCKING)) {
+      for (CudaStream first : List.of(one, two)) {
+        CudaStream second = first == one ? two : one;
+        Buffer buffer = imported.importBuffer(descriptor(1, 0, 1000), home);
+        CountDownLatch now = gate(first);
+        CountDownLatch later = gate(second);
+        buffer.recordUse(one);
+        buffer.recordUse(two);
+        buffer.close();
+        now.countDown();
+        first.synchronize();
+        assertThat(isHeld(home)).as("%s is busy", second).isTrue();
+        later.countDown();
+        home.synchronize();
+      }
+    }
   }
 }
