@@ -18,6 +18,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -246,6 +247,21 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     assertSilent();
     write(block, StreamHandle.PER_THREAD);
     assertOnly(Misuse.RACE);
+  }
+
+  /** Who waits for the function would wait for ever. */
+  @Test
+  void functionRuns_alsoIfAMistakeComesOutBeforeIt() {
+    AtomicInteger runs = new AtomicInteger();
+    SanitizerDriver throwing = SanitizerDriver.throwing(tiny.driver, Misuse.UNKNOWN_HANDLE);
+    MemorySegment pinned = throwing.memory().memHostAlloc(0, 1024, 0).fill((byte) 1);
+    long block = throwing.memory().memAlloc(0, 1024);
+    throwing.transfers().memcpyHtoDAsync(0, block, pinned, first);
+    pinned.fill((byte) 2);
+    assertThatExceptionOfType(SanitizerException.class)
+        .isThrownBy(() -> throwing.streams().launchHostFunc(0, first, runs::incrementAndGet))
+        .withMessageContaining("HOST_RACE");
+    assertThat(runs).hasValue(1);
   }
 
   private static void await(CountDownLatch latch) {

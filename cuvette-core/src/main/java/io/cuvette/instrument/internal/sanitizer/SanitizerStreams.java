@@ -91,8 +91,11 @@ public final class SanitizerStreams implements StreamCalls {
     Clock before = core.workBeforeNext("launchHostFunc", device, stream);
     Runnable announced =
         () -> {
-          core.finish(before);
-          function.run();
+          try {
+            core.finish(before);
+          } finally { // somebody may wait for it
+            function.run();
+          }
         };
     core.unseen(
         core.lane("launchHostFunc", device, stream),
