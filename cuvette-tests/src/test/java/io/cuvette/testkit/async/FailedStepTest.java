@@ -22,6 +22,7 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import java.util.concurrent.CompletableFuture;
@@ -101,6 +102,39 @@ class FailedStepTest {
       resource.allocate(BYTES).close();
       device.synchronize();
       assertThat(resource.attributes().usedMemCurrent()).isZero();
+    }
+  }
+
+  /** It waits for another stream, its own being gone; who is short waits for that in turn. */
+  @CudaTest(simulatedOnly = true)
+  void blockWhoseLateFreeWaits_isWaitedForByWhoIsShort(
+      Cuda cuda,
+      ScriptedDriver driver,
+      @NonBlocking CudaStream other,
+      @NonBlocking CudaStream stream) {
+    CudaDevice device = cuda.device(0);
+    var options = DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(32 << 20);
+    try (var resource = new DeviceMemoryResource(device, options)) {
+      CudaStream gone = device.createStream();
+      Buffer used = resource.allocate(32 << 20, gone);
+      other.waitFor(gone);
+      try (Gate gate = Gate.on(other)) {
+        used.recordUse(other);
+        gone.close();
+        used.close();
+        AtomicInteger attempts = new AtomicInteger();
+        driver.answer(
+            "memAllocFromPoolAsync",
+            call -> {
+              if (attempts.incrementAndGet() == 3) {
+                gate.open(); // by then nobody looks who does not wait
+              }
+              return call.proceed();
+            });
+        try (Buffer next = resource.allocate(32 << 20, stream)) {
+          assertThat(next.byteSize()).isEqualTo(32 << 20);
+        }
+      }
     }
   }
 

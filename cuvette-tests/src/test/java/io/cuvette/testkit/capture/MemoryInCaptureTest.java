@@ -65,6 +65,28 @@ class MemoryInCaptureTest {
     Graph.awaitGone(pool, origin);
   }
 
+  /** What is idle is for work queued in order of the stream, beside which a graph can run. */
+  @CudaTest
+  void idleMemory_isForNoCapture(AsyncMemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer before = pool.allocate(BYTES, stream);
+    before.close();
+    Set<Long> inside = new HashSet<>();
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              try (Buffer step = pool.allocate(BYTES, stream)) {
+                step.fill((byte) 1, stream);
+                inside.add(step.address());
+              }
+            });
+    assertThat(inside).hasSize(1).doesNotContain(before.address());
+    try (Buffer after = pool.allocate(BYTES, stream)) {
+      assertThat(inside).doesNotContain(after.address());
+    }
+    graph.close();
+  }
+
   /** The graph may run beside that. */
   @CudaTest(simulatedOnly = true)
   void blockThatAStreamOutsideUsesMeanwhile_isNotUsedAgain(

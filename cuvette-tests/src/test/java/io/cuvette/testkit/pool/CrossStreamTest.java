@@ -136,6 +136,32 @@ class CrossStreamTest {
     }
   }
 
+  /** Nobody numbers the work of a stream that others have: an event tells when it is done. */
+  @CudaTest
+  void partLentToAStreamThatOthersHave_comesBackBehindItsWork(
+      Cuda cuda, CudaStream own, CudaStream other) {
+    PoolOptions options = PoolOptions.DEFAULTS.withCrossStreamBytes(0);
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      Buffer whole = pool.allocate(4 * UNIT, own);
+      whole.close();
+      own.synchronize();
+      assertThat(other.handle()).isNotZero();
+      Buffer part = pool.allocate(UNIT, other);
+      assertThat(part.address()).isEqualTo(whole.address());
+      try (Gate gate = Gate.on(other)) {
+        fillOften(part, other);
+        part.close();
+        assertThat(pool.stats().pendingBytes()).isEqualTo(UNIT);
+        try (Buffer next = pool.allocate(4 * UNIT, own)) {
+          assertThat(next.address()).isNotEqualTo(whole.address());
+        }
+        gate.open();
+      }
+      other.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+    }
+  }
+
   private static void await(CountDownLatch gate) {
     try {
       assertThat(gate.await(60, TimeUnit.SECONDS)).isTrue();

@@ -212,6 +212,17 @@ class PinnedPoolTest {
         .isInstanceOf(IllegalArgumentException.class);
   }
 
+  /** The block is what counts, not what is asked for of it: nothing is tried in vain. */
+  @CudaTest
+  void blockBeyondTheLimit_isRefusedAtOnce(Cuda cuda) {
+    try (PinnedMemoryPool pool = limited(cuda, 4000)) {
+      assertThatThrownBy(() -> pool.allocate(4000))
+          .isInstanceOf(OutOfPinnedMemoryException.class)
+          .hasMessageContaining("requested=4000, block=4096, limit=4000")
+          .hasMessageContaining("tried up to: the limit");
+    }
+  }
+
   @CudaTest
   void blockOfARunningCopy_isNotHandedOut(Cuda cuda, PinnedMemoryPool pool, CudaStream stream) {
     try (Buffer target = cuda.allocate(4096)) {
@@ -222,6 +233,7 @@ class PinnedPoolTest {
       }
       source.close();
       assertThat(pool.stats().pendingBytes()).isEqualTo(4096);
+      assertThat(pool.stats().requestedBytes()).isZero();
       assertThat(pool.stats().usedBlocks()).isZero();
       assertThat(pool.stats().freeBlocks()).isOne();
       assertThat(pool.freeBytes()).isEqualTo(4096);
