@@ -4,10 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.cuvette.AllocationHandle;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.PageHandles;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -63,6 +68,21 @@ class SharedPoolRulesTest {
           .isInstanceOf(CudaException.class);
       driver.ordered().memFreeAsync(0, address, 0);
       driver.streams().streamSynchronize(0, 0);
+    }
+  }
+
+  /** As nothing that is closed: what is open after a test of this kind is called left behind. */
+  @CudaTest(simulatedOnly = true)
+  void exports_endWithTheirHandles(Cuda cuda) {
+    try (ElasticMemoryPool pages = new ElasticMemoryPool(cuda, ElasticSharingTest.EXPORTABLE);
+        Buffer part = pages.allocate(64);
+        PageHandles handles = pages.export(part);
+        DeviceMemoryResource pool =
+            new DeviceMemoryResource(
+                cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true));
+        AllocationHandle handle = pool.allocationHandle().duplicate()) {
+      assertThat(handles.isClosed()).isFalse();
+      assertThat(handle.isClosed()).isFalse();
     }
   }
 }

@@ -386,6 +386,7 @@ class SanitizedLaunchTest {
               .contains("the " + byHost + " of 0x")
               .contains(" by the host may come before the " + byKernel + " by a kernel on stream ")
               .contains(" is done (block 0x");
+          assertThat(report.sites().getLast().call()).startsWith("memHostAlloc(");
           assertThat(report.sites().getFirst().getStackTrace())
               .extracting(StackTraceElement::getMethodName)
               .contains("besideHost");
