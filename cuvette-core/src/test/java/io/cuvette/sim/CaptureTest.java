@@ -322,4 +322,27 @@ class CaptureTest extends SimTestBase {
     assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
     assertThat(driver.captures().streamIsCapturing(0, other)).isEqualTo(2);
   }
+
+  /** The program made it, and gives it back. */
+  @Test
+  void graphOfTheProgram_outlivesACaptureThatBecameInvalid() {
+    long event = driver.events().eventCreate(0, 2);
+    long graph = driver.graphs().graphCreate();
+    driver.captures().streamBeginCaptureToGraph(0, one, graph, new long[0], RELAXED);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        "",
+        () -> driver.streams().streamSynchronize(0, one));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "not allowed",
+        () -> driver.events().eventRecord(0, event, one));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "not allowed",
+        () -> driver.captures().streamEndCapture(0, one));
+    assertThat(driver.liveGraphs()).isEqualTo(1);
+    driver.graphs().graphDestroy(graph);
+    assertThat(driver.liveGraphs()).isZero();
+  }
 }

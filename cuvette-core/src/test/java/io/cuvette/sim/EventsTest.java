@@ -297,4 +297,33 @@ class EventsTest {
           .isBetween(3499.0, 7000.0);
     }
   }
+
+  @Test
+  void timeBetweenTwoStreams_isKnownOnceBothEventsAreDone() {
+    long held = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    CountDownLatch goOn = SimTestBase.hold(driver, 0, held);
+    driver.events().eventRecord(0, start, held);
+    driver.events().eventRecord(0, end, other);
+    driver.streams().streamSynchronize(0, other);
+    SimTestBase.assertFails(
+        CudaStatus.NOT_READY, "not done", () -> driver.events().eventElapsedTime(0, start, end));
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, held);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isNotNaN();
+  }
+
+  @Test
+  void timeOfNoWork_isNone_howeverMuchIsBeforeIt() {
+    long memory = driver.memory().memAlloc(0, GIB);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, GIB, 0);
+    driver.events().eventRecord(0, start, 0);
+    driver.events().eventRecord(0, end, 0);
+    driver.events().eventSynchronize(0, end);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isZero();
+  }
 }

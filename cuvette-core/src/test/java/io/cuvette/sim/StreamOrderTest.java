@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -248,6 +250,47 @@ class StreamOrderTest {
         };
     for (long seed = 0; seed < SEEDS; seed++) {
       assertThat(result(seed, NON_BLOCKING, race)).isEqualTo(result(seed, NON_BLOCKING, race));
+    }
+  }
+
+  /** Functions that wait for nothing run in the order in which they were queued. */
+  @Test
+  void functionOfTheLegacyStream_comesBehindBlockingStreams() {
+    List<String> ran = new CopyOnWriteArrayList<>();
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("queues=0"))) {
+      MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
+      word.set(ValueLayout.JAVA_INT, 0, 0);
+      long blocking = driver.streams().streamCreateWithPriority(0, BLOCKING, 0);
+      long apart = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
+      driver.streams().streamWaitValue32(0, blocking, word.address(), 1, 1);
+      driver.streams().launchHostFunc(0, 0, () -> ran.add("legacy"));
+      driver.streams().launchHostFunc(0, apart, () -> ran.add("apart"));
+      driver.streams().streamSynchronize(0, apart);
+      assertThat(ran).containsExactly("apart");
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      driver.streams().streamSynchronize(0, 0);
+      assertThat(ran).containsExactly("apart", "legacy");
+    }
+  }
+
+  /** Who asks in vain sees an end some day; other calls after that are no questions. */
+  @Test
+  void lazyWork_isNotRunByCallsBehindAQuery() {
+    for (int seed = 0; seed < SEEDS; seed += 8) {
+      try (SimulatedDriver driver =
+          Attended.only(
+              SimulatedDriver.open(SimulatedOptions.parse("pace=lazy,queues=0,seed=" + seed)))) {
+        MemorySegment host = driver.memory().memHostAlloc(0, 1, 0);
+        for (int i = 1; i <= 40; i++) {
+          driver.transfers().memsetD8Async(0, host.address(), (byte) i, 1, 0);
+        }
+        assertThat(driver.streams().streamQuery(0, 0)).isFalse();
+        byte done = host.get(ValueLayout.JAVA_BYTE, 0);
+        for (int i = 0; i < 40; i++) {
+          int _ = driver.streams().streamGetPriority(0, 0);
+        }
+        assertThat(host.get(ValueLayout.JAVA_BYTE, 0)).as("seed %d", seed).isEqualTo(done);
+      }
     }
   }
 }

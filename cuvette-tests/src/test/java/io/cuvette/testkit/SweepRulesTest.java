@@ -106,4 +106,43 @@ class SweepRulesTest {
             });
     assertThat(report.findings()).isEmpty();
   }
+
+  /** That the driver waits for the stream is no excuse where nothing has failed. */
+  @Test
+  void freeOfWhatIsInUse_isFoundWithoutAFault() throws Exception {
+    SweepReport report =
+        sweep()
+            .run(driver -> {
+              long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+              long address = driver.memory().memAlloc(0, 64);
+              driver.transfers().memsetD8Async(0, address, (byte) 1, 64, stream);
+              driver.memory().memFree(0, address);
+              driver.streams().streamDestroy(0, stream);
+            });
+    assertThat(report.runs()).isOne();
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> assertThat(finding.problem()).isEqualTo(Problem.MISUSED));
+  }
+
+  @Test
+  void leakInARunThatIsNotHit_isOfNoCall() throws Exception {
+    SweepReport report =
+        sweep()
+            .failingAsUsual()
+            .run(driver -> {
+              if (runs.getAndIncrement() == 2) {
+                long _ = driver.events().eventCreate(0, 0);
+              } else {
+                long _ = driver.devices().memGetInfo(0).freeBytes();
+              }
+            });
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> {
+          assertThat(finding.problem()).isEqualTo(Problem.LEFT_BEHIND);
+          assertThat(finding.callNumber()).isZero();
+          assertThat(finding.call()).isEqualTo("none");
+        });
+  }
 }
