@@ -12,6 +12,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ElasticPoolOptions;
 import io.cuvette.MemoryLimit;
+import io.cuvette.PoolStats;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -61,6 +62,33 @@ class ElasticEdgesTest {
         }
       }
       one.synchronize();
+    }
+  }
+
+  /** It is free in all numbers, though other work is still at it. */
+  @CudaTest
+  void pendingBlock_isAFreeOne_ofItsSize(
+      Cuda cuda, @NonBlocking CudaStream own, @NonBlocking CudaStream other) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      Buffer used = pool.allocate(4 * MIB, own);
+      PoolStats before = pool.stats();
+      try (Gate _ = Gate.on(other)) {
+        used.fill((byte) 1, other);
+        used.close();
+        PoolStats pending = pool.stats();
+        assertThat(pending.usedBlocks()).isZero();
+        assertThat(pending.freeBlocks()).isEqualTo(before.freeBlocks() + 1);
+        assertThat(pending.pendingBytes()).isEqualTo(4 * MIB);
+        assertThat(pending.requestedBytes()).isZero();
+        assertThat(pending.graphBytes()).isZero();
+      }
+      other.synchronize();
+      Buffer captured = pool.allocate(4 * MIB, own);
+      CudaGraph graph = other.capture(() -> captured.fill((byte) 2, other));
+      captured.close();
+      assertThat(pool.stats().pendingBytes()).isEqualTo(4 * MIB);
+      assertThat(pool.stats().graphBytes()).isEqualTo(4 * MIB);
+      graph.close();
     }
   }
 

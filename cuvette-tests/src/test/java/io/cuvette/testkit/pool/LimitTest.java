@@ -11,6 +11,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
+import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -62,6 +63,21 @@ class LimitTest {
       }
       long asked = limit instanceof MemoryLimit.Fraction ? 1 : 0;
       assertThat(script.count("deviceTotalMem") - before).isEqualTo(asked);
+    }
+  }
+
+  /** The block is what counts, not what is asked for of it: nothing is tried in vain. */
+  @CudaTest
+  void blockBeyondTheLimit_isRefusedAtOnce(MemoryPool pool) {
+    for (long limit : new long[] {UNIT + 1, 2 * UNIT - 1}) {
+      pool.setLimit(MemoryLimit.ofBytes(limit));
+      assertThatThrownBy(() -> pool.allocate(UNIT + 1))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT);
+              });
+      pool.allocate(UNIT).close();
     }
   }
 
