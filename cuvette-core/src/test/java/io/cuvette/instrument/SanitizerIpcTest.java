@@ -403,6 +403,44 @@ class SanitizerIpcTest extends SanitizerTestBase {
     assertSilent();
   }
 
+  /** It may be behind an event of ours or not: what is not done goes on to write. */
+  @Test
+  void workThatOthersSee_isNotKnownToBeDone_withAnEventOfTheirs() {
+    MemorySegment host = driver.memory().memHostAlloc(0, 1024, 0).fill((byte) 1);
+    long address = memory();
+    write(address, one);
+    driver.transfers().memcpyAsync(0, host.address(), address, 1024, one);
+    long ours = driver.events().eventCreate(0, INTERPROCESS);
+    byte[] _ = driver.sharing().ipcGetEventHandle(0, ours);
+    driver.events().eventRecord(0, ours, one);
+    long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    tiny.idle.set(false);
+    driver.events().eventSynchronize(0, theirs);
+    driver.transfers().memcpyAsync(0, address, host.address(), 1024, one);
+    host.fill((byte) 2); // as the first copy does now
+    driver.streams().streamSynchronize(0, one);
+    assertSilent();
+  }
+
+  /** Others have told by theirs that they are past ours. */
+  @Test
+  void memoryThatOthersAreDoneWith_isFreed_behindAnEventOfTheirs() {
+    long address = memory();
+    write(address, one);
+    long ours = driver.events().eventCreate(0, INTERPROCESS);
+    byte[] _ = driver.sharing().ipcGetEventHandle(0, ours);
+    driver.events().eventRecord(0, ours, one);
+    long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    driver.events().eventSynchronize(0, theirs);
+    driver.memory().memFree(0, address);
+    long next = memory();
+    write(next, one);
+    driver.events().eventRecord(0, ours, one);
+    assertThat(driver.events().eventQuery(0, theirs)).isTrue();
+    driver.memory().memFree(0, next);
+    assertSilent();
+  }
+
   @Test
   void eventThatIsDestroyedOrCaptured_isNotAskedFor() {
     long address = memory();

@@ -67,8 +67,9 @@ class SanitizerNonsenseTest {
       throw refusals.getLast();
     }
     Object value = method.getReturnType() == void.class ? null : value(method.getReturnType());
-    if (method.equals(asked)) {
+    if (method.equals(asked)) { // not what the sanitizer asks by itself afterwards
       given = value;
+      asked = null;
     }
     return value;
   }

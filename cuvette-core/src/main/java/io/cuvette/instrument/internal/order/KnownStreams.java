@@ -84,11 +84,7 @@ public final class KnownStreams {
 
   /** The work that is done once the event is. */
   public Clock workBefore(@Nullable EventMark event) {
-    Clock work = event == null ? new Clock() : event.clock().copy();
-    if (event != null && event.shared) {
-      work.merge(shown);
-    }
-    return work;
+    return event == null ? new Clock() : event.clock().copy();
   }
 
   public void record(EventMark event, Lane lane) {
@@ -106,7 +102,10 @@ public final class KnownStreams {
     } else if (event.capture() != null) {
       lane.join(event.capture());
     } else {
-      lane.seen.merge(workBefore(event));
+      lane.seen.merge(event.clock());
+      if (event.shared) {
+        lane.seen.merge(shown);
+      }
     }
   }
 

@@ -62,7 +62,7 @@ public final class LentBlocks implements BlockListener {
     CallTrace site =
         CallTrace.passing(writes ? "copyFrom" : "copyTo", "address", address, "bytes", bytes);
     Range range = new Range(address, bytes, writes ? Kind.WRITE : Kind.READ, false);
-    core.shown.values().forEach(Runnable::run);
+    core.askForShown();
     core.check(findings -> core.memory.checkHost(range, site, findings));
   }
 

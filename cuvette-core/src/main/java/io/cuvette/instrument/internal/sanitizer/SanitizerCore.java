@@ -128,7 +128,7 @@ public final class SanitizerCore {
 
   /** The same for one call that queues several pieces of work. */
   void queueAll(List<Work> works, Runnable call) {
-    shown.values().forEach(Runnable::run);
+    askForShown();
     List<@Nullable Checked> all = new ArrayList<>();
     works.forEach(work -> all.add(locked(findings -> checked(work, findings))));
     call.run();
@@ -140,6 +140,10 @@ public final class SanitizerCore {
         });
       }
     }
+  }
+
+  void askForShown() {
+    shown.values().forEach(Runnable::run);
   }
 
   void checkLive(CallTrace site, long address, long bytes) {

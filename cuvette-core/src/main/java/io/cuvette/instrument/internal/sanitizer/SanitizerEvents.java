@@ -50,7 +50,9 @@ public final class SanitizerEvents implements EventCalls {
   @Override
   public boolean eventQuery(int device, long event) {
     Clock work = core.workBefore("eventQuery", event);
-    return core.finishIf(calls.eventQuery(device, event), work);
+    boolean done = core.finishIf(calls.eventQuery(device, event), work);
+    core.askForShown();
+    return done;
   }
 
   @Override
@@ -58,6 +60,7 @@ public final class SanitizerEvents implements EventCalls {
     Clock work = core.workBefore("eventSynchronize", event);
     calls.eventSynchronize(device, event);
     core.finish(work);
+    core.askForShown();
   }
 
   @Override

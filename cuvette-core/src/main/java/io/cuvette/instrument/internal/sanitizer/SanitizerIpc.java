@@ -136,10 +136,14 @@ public final class SanitizerIpc implements IpcCalls {
   private void ask(
       int device, long event, EventMark mark, AtomicReference<@Nullable Clock> passed) {
     Clock work = core.locked(_ -> mark.capture() == null ? mark.clock() : null);
-    if (work != null
-        && work != passed.get()
-        && core.finishIf(driver.events().eventQuery(device, event), work)) {
-      passed.set(work);
+    try {
+      if (work != null
+          && work != passed.get()
+          && core.finishIf(driver.events().eventQuery(device, event), work)) {
+        passed.set(work);
+      }
+    } catch (CudaException e) {
+      // no answer: nothing is known of it
     }
   }
 
