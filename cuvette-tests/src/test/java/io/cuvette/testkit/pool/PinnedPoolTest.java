@@ -326,12 +326,31 @@ class PinnedPoolTest {
     pool.allocate(1).close();
   }
 
+  /** What streams have done since is free by then, though nobody has looked. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatIsClosed_givesBackWhatWaited_ifTheWorkIsDone(
+      Subject subject, Cuda cuda, CudaStream stream) {
+    try (Buffer target = cuda.allocate(4096)) {
+      PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+      PinnedBuffer used = pool.allocate(4096);
+      Gate gate = Gate.on(stream);
+      target.copyFrom(used, stream);
+      used.close();
+      gate.open();
+      cuda.driver().streams().streamSynchronize(0, stream.handle());
+      pool.close();
+      assertThat(subject.simulator().liveHostBytes()).isZero();
+    }
+  }
+
   @CudaTest(simulatedOnly = true)
   void failedFree_isThrownByWhoeverReleases_andTriedAgain(
       Subject subject, Cuda cuda, ScriptedDriver driver) {
     PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
     PinnedBuffer last = pool.allocate(4096);
+    PinnedBuffer first = pool.allocate(UNIT);
     pool.allocate(UNIT).close();
+    first.close();
     pool.allocate(8192).close();
     driver.fail("memFreeHost", CudaStatus.UNKNOWN, 1);
     assertThatThrownBy(pool::freeAllBlocks).hasMessageContaining("UNKNOWN");
