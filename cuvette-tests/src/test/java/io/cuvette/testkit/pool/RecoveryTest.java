@@ -17,6 +17,7 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
@@ -122,6 +123,35 @@ class RecoveryTest {
         assertThat(found.blockBytes()).isEqualTo(2 * UNIT);
       }
     }
+  }
+
+  /** The work is waited for first. */
+  @CudaTest(simulatedOnly = true)
+  void pressureListener_isAskedOnce_ifWorkIsStillAtWhatItGave(
+      Cuda cuda, ScriptedDriver driver, CudaStream other) {
+    AtomicInteger asked = new AtomicInteger();
+    try (MemoryPool pool = limited(cuda, 4 * UNIT);
+        Gate gate = Gate.on(other)) {
+      for (String wait : new String[] {"eventSynchronize", "streamSynchronize"}) {
+        driver.answer(
+            wait,
+            call -> {
+              gate.open();
+              return call.proceed();
+            });
+      }
+      Buffer cached = pool.allocate(4 * UNIT);
+      cached.fill((byte) 1, other);
+      try (var _ =
+              pool.addPressureListener((_, needed) -> {
+                cached.close();
+                return asked.getAndIncrement() == 0 ? needed : 0;
+              });
+          Buffer found = pool.allocate(4 * UNIT)) {
+        assertThat(found.address()).isEqualTo(cached.address());
+      }
+    }
+    assertThat(asked.get()).isOne();
   }
 
   /** It gives what was asked for each time, but the first two pieces lie apart. */
