@@ -172,6 +172,17 @@ class ArrayModuleTest {
     }
   }
 
+  @CudaTest(seeds = 10)
+  void pinnedArray_mayChangeOnceItIsCopied(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Scope _ = stream.use();
+        HostArray host = HostArray.zerosPinned(cuda, INT32, 100);
+        CudaArray target = CudaArrays.of(cuda).full(INT32, 1L, 100)) {
+      target.copyFrom(host);
+      host.fill(2);
+      assertThat(target.toArray(int[].class)).containsOnly(0);
+    }
+  }
+
   @CudaTest
   void asarray_copiesOnlyWhatIsElsewhere(Cuda cuda) {
     CudaArrays cp = CudaArrays.of(cuda);

@@ -199,11 +199,14 @@ class ReductionsTest {
           NdArray sums = none.sum(1);
           NdArray products = none.reduce(Reduction.PROD, 1);
           NdArray means = none.mean(1);
-          NdArray ofNone = none.min(0)) {
+          NdArray ofNone = none.min(0);
+          NdArray nothing = module.empty(ElementType.FLOAT32, 0, 0);
+          NdArray leastOfNothing = nothing.min(0)) {
         assertThat(sums.toArray(float[].class)).containsExactly(0, 0, 0);
         assertThat(products.toArray(float[].class)).containsExactly(1, 1, 1);
         assertThat(means.toArray(float[].class)).containsOnly(Float.NaN);
         assertThat(ofNone.shape()).containsExactly(0);
+        assertThat(leastOfNothing.shape()).containsExactly(0);
         assertThatIllegalArgumentException()
             .isThrownBy(() -> none.min(1))
             .withMessage("MIN: shape [3, 0], axes [1] (expected: at least one element)");

@@ -253,6 +253,16 @@ class KeptOutCopyTest {
         }
         Bytes.put(each[0].slice(0, 1000), sent);
       }
+      CopyBox layers = CopyBox.of(5, 2, 3).withSource(0, 20, 4).withTarget(0, 10, 10);
+      memory.fill((byte) 0);
+      memory.copyFrom(host, layers, stream);
+      stream.synchronize();
+      byte[] copied = Bytes.of(memory.slice(0, 1000));
+      for (int i = 0; i < 30; i++) {
+        int row = i / 5;
+        assertThat(copied[row / 2 * 100 + row % 2 * 10 + i % 5])
+            .isEqualTo(sent[row / 2 * 80 + row % 2 * 20 + i % 5]);
+      }
     }
     cuda.devices().forEach(CudaDevice::synchronize);
   }

@@ -47,6 +47,17 @@ class PeerAccessTest {
     assertThat(driver.notes()).containsExactly("enable 1", "disable 1", "enable 1");
   }
 
+  @CudaTest(devices = 2, peers = "all", simulatedOnly = true)
+  void copy_hasTheDeviceOfItsSourceReachTheOther(Cuda cuda, ScriptedDriver driver) {
+    driver.note(
+        "ctxEnablePeerAccess", call -> call.number("device") + " to " + call.number("peer"));
+    try (Buffer source = cuda.allocate(1000, cuda.device(1).nullStream());
+        Buffer target = cuda.allocate(1000, cuda.device(0).nullStream())) {
+      target.copyFrom(source);
+    }
+    assertThat(driver.notes()).containsExactly("1 to 0");
+  }
+
   @CudaTest(devices = 2)
   void copies_workBeforeAndAfterAccessIsSwitched(Cuda cuda) {
     CudaDevice one = cuda.device(0);
