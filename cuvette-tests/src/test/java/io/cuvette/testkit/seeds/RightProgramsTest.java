@@ -48,6 +48,17 @@ class RightProgramsTest {
     }
   }
 
+  @Test
+  void programOfThreadsThatHandBuffersOn_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 5 : 1) {
+      try {
+        new HandoverProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
   /**
    * The host fills parts of memory of which a kernel in a graph, given all of it, changes others.
    */
