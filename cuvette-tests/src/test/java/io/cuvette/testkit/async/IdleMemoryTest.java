@@ -12,6 +12,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.StreamOptions;
@@ -48,6 +49,21 @@ class IdleMemoryTest {
     stream.close();
     assertThat(driver.takeNotes())
         .containsExactly("free in 0x%x".formatted(handle), "streamDestroy");
+  }
+
+  /** While somebody is short nothing is, and after that it is again. */
+  @CudaTest
+  void memoryIsKeptIdle_afterAShortage(
+      ScriptedDriver driver, AsyncMemoryPool pool, CudaStream stream) {
+    pool.setLimit(MemoryLimit.ofBytes(1024));
+    try (Buffer _ = pool.allocate(1024, stream)) {
+      assertThatThrownBy(() -> pool.allocate(512, stream))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+    }
+    pool.allocate(512, stream).close();
+    long asked = driver.count("memAllocFromPoolAsync");
+    pool.allocate(512, stream).close();
+    assertThat(driver.count("memAllocFromPoolAsync")).isEqualTo(asked);
   }
 
   /** The memory is the same, and the buffer as long as it is asked for. */
