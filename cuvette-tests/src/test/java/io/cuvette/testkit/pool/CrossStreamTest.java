@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
@@ -159,6 +160,28 @@ class CrossStreamTest {
       }
       other.synchronize();
       assertThat(pool.stats().pendingBytes()).isZero();
+    }
+  }
+
+  /** Upstream has it back in order of the stream it was asked for, which knows nothing of that. */
+  @CudaTest(simulatedOnly = true)
+  void chunkThatAnotherStreamTook_goesBackToUpstreamBehindItsWork(
+      Cuda cuda, ScriptedDriver driver, CudaStream own, CudaStream other) {
+    PoolOptions options =
+        PoolOptions.DEFAULTS.withCrossStreamBytes(0).withUpstream(MemoryResource.async());
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      pool.allocate(4 * UNIT, own).close();
+      own.synchronize();
+      Buffer taken = pool.allocate(4 * UNIT, other);
+      assertThat(pool.stats().chunks()).isEqualTo(1);
+      try (Gate _ = Gate.on(other)) {
+        taken.fill((byte) 1, other);
+        taken.close();
+        driver.note("streamWaitEvent", "memFreeAsync");
+        assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
+        assertThat(driver.takeNotes()).containsExactly("streamWaitEvent", "memFreeAsync");
+      }
+      other.synchronize();
     }
   }
 

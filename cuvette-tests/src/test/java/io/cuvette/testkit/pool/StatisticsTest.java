@@ -101,6 +101,8 @@ class StatisticsTest {
     one.synchronize();
     try (Buffer _ = pool.allocate(2 * MIB, other)) {
       assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+      assertThat(pool.stats().usedBlocks()).isEqualTo(1);
+      assertThat(pool.stats().chunks()).isEqualTo(1);
       assertThat(pool.stats().peakHeldBytes()).isEqualTo(2 * MIB);
       assertThat(pool.stats().peakUsedBytes()).isEqualTo(2 * MIB);
     }
