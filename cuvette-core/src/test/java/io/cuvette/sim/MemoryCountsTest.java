@@ -330,4 +330,28 @@ class MemoryCountsTest extends SimTestBase {
     driver.memory().memFree(0, last);
     assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(free - PAGE);
   }
+
+  @Test
+  void whatOthersHave_isNeitherFreeNorAllocated() {
+    try (SimulatedDriver shared =
+        SimulatedDriver.open(SimulatedOptions.parse("memory=64MiB,context=0,others=16MiB"))) {
+      assertThat(shared.devices().memGetInfo(0).freeBytes()).isEqualTo(48 * MIB);
+      assertThat(shared.devices().memGetInfo(0).totalBytes()).isEqualTo(64 * MIB);
+      assertFails(CudaStatus.OUT_OF_MEMORY, "free=", () -> shared.memory().memAlloc(0, 50 * MIB));
+      long _ = shared.memory().memAlloc(0, 48 * MIB);
+      assertThat(shared.devices().memGetInfo(0).freeBytes()).isZero();
+    }
+  }
+
+  /** As on an H200, where each but the first two takes 0.548 MiB, to the next page or before. */
+  @Test
+  void streams_takeMemoryOfTheContext_inPages() {
+    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      long free = large.devices().memGetInfo(0).freeBytes();
+      for (int i = 0; i < 8; i++) {
+        long _ = large.streams().streamCreateWithPriority(0, 1, 0);
+      }
+      assertThat(free - large.devices().memGetInfo(0).freeBytes()).isEqualTo(2 * PAGE);
+    }
+  }
 }

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.internal.machine.SimCosts;
 import java.lang.ref.WeakReference;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -335,5 +337,28 @@ class PoolsTest extends SimTestBase {
       Thread.sleep(5);
     }
     assertThat(gone.get()).isNull();
+  }
+
+  @Test
+  void eachWait_releasesWhatIsAboveTheThreshold() {
+    long event = driver.events().eventCreate(0, 2);
+    long pool = driver.pools().memPoolCreate(ON_DEVICE);
+    Map<String, Runnable> waits =
+        Map.of(
+            "stream", () -> driver.streams().streamSynchronize(0, stream),
+            "event", () -> driver.events().eventSynchronize(0, event),
+            "device", () -> driver.devices().ctxSynchronize(0));
+    waits.forEach((name, wait) -> {
+      long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+      driver.ordered().memFreeAsync(0, address, stream);
+      driver.events().eventRecord(0, event, stream);
+      assertThat(reserved(pool)).as("before the wait for the %s", name).isPositive();
+      wait.run();
+      assertThat(reserved(pool)).as("after the wait for the %s", name).isZero();
+    });
+  }
+
+  private long reserved(long pool) {
+    return driver.pools().memPoolGetAttribute(pool, MemPoolAttribute.RESERVED_MEM_CURRENT);
   }
 }
