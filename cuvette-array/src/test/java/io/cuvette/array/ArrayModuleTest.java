@@ -1,5 +1,6 @@
 package io.cuvette.array;
 
+import static io.cuvette.array.ElementType.COMPLEX128;
 import static io.cuvette.array.ElementType.COMPLEX64;
 import static io.cuvette.array.ElementType.FLOAT32;
 import static io.cuvette.array.ElementType.FLOAT64;
@@ -169,6 +170,20 @@ class ArrayModuleTest {
       source.fill(2); // behind the copy
       assertThat(target.toArray(int[].class)).containsOnly(1);
       assertThat(source.toArray(int[].class)).containsOnly(2);
+    }
+  }
+
+  /** Whichever halves of it are the same. */
+  @CudaTest
+  void valueOfSixteenBytes_fillsThemAll(Cuda cuda) {
+    for (Complex value :
+        List.of(new Complex(0, 1), new Complex(1, 0), new Complex(0, 0), new Complex(2, 2))) {
+      try (CudaArray full = CudaArrays.of(cuda).full(COMPLEX128, value, 3);
+          HostArray host = full.toHost()) {
+        for (int i = 0; i < 3; i++) {
+          assertThat(host.getComplex(i)).isEqualTo(value);
+        }
+      }
     }
   }
 

@@ -11,10 +11,15 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.io.TempDir;
 
 /** While the current stream is capturing, what would wait is refused before the driver is asked. */
 class CaptureStateTest {
@@ -92,5 +97,23 @@ class CaptureStateTest {
             buffer.fill((byte) 1, stream);
           }
         });
+  }
+
+  /** Each launch would read a file that may be shorter by then. */
+  @CudaTest
+  void copyOfAMappedFile_isNotCaptured(
+      Cuda cuda, @NonBlocking CudaStream stream, @TempDir Path folder) throws IOException {
+    Path path = Files.write(folder.resolve("mapped"), new byte[8]);
+    try (Arena arena = Arena.ofShared();
+        FileChannel channel = FileChannel.open(path);
+        Buffer buffer = cuda.allocate(8, stream)) {
+      MemorySegment file = channel.map(FileChannel.MapMode.READ_ONLY, 0, 8, arena);
+      stream
+          .capture(() ->
+              assertThatThrownBy(() -> buffer.copyFrom(file, stream))
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("whose launches do not survive that the file of"))
+          .close();
+    }
   }
 }
