@@ -101,6 +101,7 @@ class SanitizerFuzzTest extends SanitizerTestBase {
       beforeEvent.set(event, (BitSet) beforeStream.get(stream).clone());
     } else if (kind < 92) {
       driver.streams().streamWaitEvent(0, streams[stream], events[event]);
+      join(stream);
       beforeStream.get(stream).or(beforeEvent.get(event));
     } else if (kind < 95) {
       driver.events().eventSynchronize(0, events[event]);

@@ -249,6 +249,22 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
   }
 
+  /** As on an H200, also where what the event stands for is done. */
+  @Test
+  void waitInTheDefaultStream_isBetweenTheWorkOfBlockingStreams() {
+    long block = memory();
+    long event = event();
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamSynchronize(0, first);
+    write(block, blockingStream());
+    driver.streams().streamWaitEvent(0, StreamHandle.NULL, event);
+    write(block, blockingStream());
+    assertSilent();
+    driver.streams().streamWaitEvent(0, second, event);
+    write(block, second);
+    assertOnly(Misuse.RACE);
+  }
+
   /** Who waits for the function would wait for ever. */
   @Test
   void functionRuns_alsoIfAMistakeComesOutBeforeIt() {

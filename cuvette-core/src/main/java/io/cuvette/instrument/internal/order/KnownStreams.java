@@ -102,6 +102,7 @@ public final class KnownStreams {
     } else if (event.capture() != null) {
       lane.join(event.capture());
     } else {
+      order.join(lane);
       lane.seen.merge(event.clock());
       if (event.shared) {
         lane.seen.merge(shown);
