@@ -354,4 +354,17 @@ class MemoryCountsTest extends SimTestBase {
       assertThat(free - large.devices().memGetInfo(0).freeBytes()).isEqualTo(2 * PAGE);
     }
   }
+
+  @Test
+  void partOfManagedMemoryThatIsFilled_comesToTheDevice_eachOnce() {
+    long managed = driver.memory().memAllocManaged(0, 2 * PAGE, 1).address();
+    long free = driver.devices().memGetInfo(0).freeBytes();
+    for (long[] partAndTaken : new long[][] {{1, 1}, {1, 1}, {0, 2}, {1, 2}}) {
+      long part = managed + partAndTaken[0] * PAGE;
+      driver.transfers().memsetD8Async(0, part, (byte) 1, PAGE, 0);
+      driver.streams().streamSynchronize(0, 0);
+      assertThat(driver.devices().memGetInfo(0).freeBytes())
+          .isEqualTo(free - partAndTaken[1] * PAGE);
+    }
+  }
 }

@@ -6,6 +6,7 @@ import io.cuvette.sim.SimulatedOptions;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** What a seed decides, and what the options decide whatever the seed is. */
@@ -23,6 +24,30 @@ class SimScheduleTest {
       }
     }
     assertThat(bySeed).containsExactlyInAnyOrder(0, 8);
+  }
+
+  @Test
+  void queuesOfAGpu_areThoseOfTwelveSeeds_ofAnyTwentyFour() {
+    for (long first : new long[] {-100, -24, -5, 0, 12, 1L << 40}) {
+      assertThat(
+              LongStream.range(first, first + 24)
+                  .map(seed -> SimSchedule.queues(SimulatedOptions.DEFAULTS.withSeed(seed)))
+                  .filter(queues -> queues == 8))
+          .as("from %d on", first)
+          .hasSize(12);
+    }
+  }
+
+  @Test
+  void fairOrder_takesEachInTurn() {
+    FairOrder order = new FairOrder();
+    for (int round = 0; round < 3; round++) {
+      for (int next = 0; next < 3; next++) {
+        assertThat(order.next(3, index -> index)).isEqualTo(next);
+      }
+    }
+    assertThat(order.next(3, index -> index)).isZero();
+    assertThat(order.next(1, index -> index)).as("the others are gone").isZero();
   }
 
   @Test
