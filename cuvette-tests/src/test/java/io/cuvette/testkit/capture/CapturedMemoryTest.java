@@ -153,6 +153,7 @@ class CapturedMemoryTest {
       Buffer used = pool.allocate(BYTES, own);
       Graph graph = Graph.of(captured, () -> used.fill((byte) 1, captured));
       used.close();
+      assertThat(pool.stats().graphBytes()).isEqualTo(pool.stats().pendingBytes()).isPositive();
       checkNotHandedOut(pool, own, used);
       checkNotHandedOut(pool, other, used);
       graph.close();

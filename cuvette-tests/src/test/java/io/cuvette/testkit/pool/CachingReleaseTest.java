@@ -50,6 +50,19 @@ class CachingReleaseTest {
   }
 
   @CudaTest
+  void threshold_isForWhatIsCached_besideAllThatIsInUse(Cuda cuda, CudaStream stream) {
+    try (MemoryPool pool = keeping(cuda, 4 * MIB);
+        Buffer _ = pool.allocate(16 * MIB, stream)) {
+      List<Buffer> all = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        all.add(pool.allocate(2 * MIB, stream));
+      }
+      all.forEach(Buffer::close);
+      assertThat(pool.freeBytes()).isEqualTo(4 * MIB);
+    }
+  }
+
+  @CudaTest
   void thresholdOfZero_keepsNoChunk_butTheRestOfOneInUse(Cuda cuda, CudaStream stream) {
     try (MemoryPool pool = keeping(cuda, 0)) {
       pool.allocate(MIB, stream).close();
