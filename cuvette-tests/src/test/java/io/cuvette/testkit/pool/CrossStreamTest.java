@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -183,6 +184,36 @@ class CrossStreamTest {
       }
       other.synchronize();
     }
+  }
+
+  /** Who frees it waits for nothing, so the work of the pool's streams is waited for before. */
+  @CudaTest(simulatedOnly = true)
+  void chunkThatOthersFree_goesBackAfterTheWorkOnIt(
+      Cuda cuda, ScriptedDriver driver, CudaStream own) {
+    AtomicBoolean waits = new AtomicBoolean();
+    List<Boolean> freed = new ArrayList<>();
+    try (Buffer memory = cuda.allocate(4 * UNIT)) {
+      PoolOptions options =
+          PoolOptions.DEFAULTS.withUpstream((bytes, _) ->
+              cuda.device(0).adopt(memory.address(), bytes, () -> freed.add(waits.get())));
+      try (MemoryPool pool = new MemoryPool(cuda, options);
+          Gate gate = Gate.on(own)) {
+        for (String wait : new String[] {"eventSynchronize", "streamSynchronize"}) {
+          driver.answer(
+              wait,
+              call -> {
+                waits.set(true);
+                gate.open();
+                return call.proceed();
+              });
+        }
+        Buffer used = pool.allocate(4 * UNIT, own);
+        used.fill((byte) 1, own);
+        used.close();
+        assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
+      }
+    }
+    assertThat(freed).containsExactly(true);
   }
 
   private static void await(CountDownLatch gate) {
