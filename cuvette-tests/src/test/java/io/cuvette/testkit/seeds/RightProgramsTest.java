@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.instrument.SanitizerException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -54,6 +56,18 @@ class RightProgramsTest {
       try {
         new HandoverProgram(seed).run();
       } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void programsThatShareMemory_areRight_underEverySeed() {
+    for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 3 : 1) {
+      try {
+        new SharingProgram(seed).run();
+      } catch (RuntimeException | AssertionError e) {
         throw new AssertionError("seed " + seed, e);
       }
     }
