@@ -253,11 +253,12 @@ class StreamOrderTest {
     }
   }
 
-  /** Functions that wait for nothing run in the order in which they were queued. */
-  @Test
-  void functionOfTheLegacyStream_comesBehindBlockingStreams() {
+  @ParameterizedTest
+  @ValueSource(longs = {0, 1, 2, 3, 4, 5, 6, 7})
+  void functionOfTheLegacyStream_comesBehindBlockingStreams(long seed) {
     List<String> ran = new CopyOnWriteArrayList<>();
-    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("queues=0"))) {
+    try (SimulatedDriver driver =
+        SimulatedDriver.open(SimulatedOptions.parse("queues=0,seed=" + seed))) {
       MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
       word.set(ValueLayout.JAVA_INT, 0, 0);
       long blocking = driver.streams().streamCreateWithPriority(0, BLOCKING, 0);
