@@ -94,4 +94,16 @@ class GapsTest {
     assertThat(extents.release(new Extent(PAGE, PAGE))).isZero();
     assertThat(Objects.requireNonNull(extents.reserve(9)).offset()).isZero();
   }
+
+  @Test
+  void neighboursOnBothSidesOfABoundary_areTwo_whicheverComesFirst() {
+    Extent below = new Extent(80, 20);
+    Extent above = new Extent(100, 20);
+    for (List<Extent> ranges : List.of(List.of(below, above), List.of(above, below))) {
+      Gaps bounded = new Gaps(100);
+      ranges.forEach(range -> assertThat(bounded.add(range)).isEqualTo(range));
+      assertThat(bounded.all()).containsExactly(below, above);
+      assertThat(bounded.largest()).isEqualTo(20);
+    }
+  }
 }
