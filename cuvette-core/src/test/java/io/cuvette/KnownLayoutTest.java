@@ -21,7 +21,7 @@ class KnownLayoutTest {
       Cuda.open(
           CudaOptions.simulated()
               .withDecorator(sim -> {
-                driver = new FakeSharing(new PeerHandlesTest.Exporting(sim));
+                driver = new FakeSharing(new PeerHandlesTest.Exporting(sim).importing());
                 return driver;
               }));
   private final FakeDescriptors descriptors = new FakeDescriptors();

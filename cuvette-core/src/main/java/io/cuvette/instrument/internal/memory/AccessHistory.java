@@ -36,12 +36,17 @@ public final class AccessHistory {
         use -> use.watcher() == null && use.conflictsWith(kind) && !order.isBefore(use, lane));
   }
 
-  /** Gives all uses that may matter to another one, by what launches touch, and are not before. */
-  void meeting(Access access, HappensBefore order, Consumer<Access> each) {
+  /**
+   * Gives all uses that may matter to another one, by what launches touch, and are not before.
+   *
+   * @param late whether also those of which that is known already
+   */
+  void meeting(Access access, boolean late, HappensBefore order, Consumer<Access> each) {
     Range range = access.range();
     Predicate<Access> passing =
         use -> {
-          if (use.mayMeet(access) && !order.isBefore(use, access.lane())) {
+          boolean meets = use.mayMeet(access) || (late && use.conflictsWith(range.kind()));
+          if (meets && !order.isBefore(use, access.lane())) {
             each.accept(use);
           }
           return false;
@@ -93,9 +98,13 @@ public final class AccessHistory {
         range, use -> use.watcher() == null && use.conflictsWith(kind) && !order.isFinished(use));
   }
 
-  /** A use of a range that is not known to be finished before later work of a stream. */
+  /**
+   * A use of a range that is not known to be finished before later work of a stream; none if the
+   * host may learn that before it lets the stream go on.
+   */
   @Nullable Access unordered(Range range, Lane lane, HappensBefore order) {
-    return find(range, use -> !order.isBeforeNext(use, lane));
+    boolean isGated = !order.closedBefore(lane).isEmpty();
+    return isGated ? null : find(range, use -> !order.isBeforeNext(use, lane));
   }
 
   private @Nullable Access find(Range range, Predicate<Access> condition) {

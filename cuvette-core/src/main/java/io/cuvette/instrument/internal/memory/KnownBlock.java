@@ -73,6 +73,12 @@ public final class KnownBlock {
     return host != null && !shared;
   }
 
+  /** The innermost block with an address, which is in this one. */
+  KnownBlock lentAround(long point) {
+    KnownBlock part = parts == null ? null : parts.liveAround(point);
+    return part == null ? this : part.lentAround(point);
+  }
+
   /** The bytes of a range as the host sees them; null if that is not known here. */
   @Nullable MemorySegment seen(Range range) {
     if (host == null) {

@@ -209,7 +209,7 @@ public final class KnownGraphs {
     for (Node node : known.nodes) {
       if (node.enabled) {
         node.uses.forEach(use -> check(use, node.events.watcher != null, lane, here, findings));
-        known.toHost(node).forEach(from -> memory.checkContent(from, here, findings));
+        known.toHost(node).forEach(from -> memory.contents.check(from, here, findings));
       }
     }
   }
@@ -262,7 +262,7 @@ public final class KnownGraphs {
     if (memory.isLive(use.block)) {
       memory.use(access);
       if (use.range.kind() == Kind.WRITE || use.range.kind() == Kind.USE) {
-        memory.written(use.range);
+        memory.contents.written(use.range);
       }
     }
   }

@@ -4,17 +4,20 @@ import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Gate;
 import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Consumer;
 
 /**
- * Launches, and other work or accesses of the host that nothing orders, held against each other
- * once both are done: what the launches touched is known then. Of those that are not known to be
- * finished, the last {@value #MOST_PAIRS} pairs count. Not thread-safe.
+ * Uses that nothing orders and that are held against each other later: launches once both are done,
+ * since what they touched is known then, and work behind a gate once the use before it is, since
+ * the host may have known that when it opened the gate. Of those that are not known to be finished,
+ * the last {@value #MOST_PAIRS} pairs count. Not thread-safe.
  */
 public final class KnownLaunches {
   private static final int MOST_PAIRS = 16_384;
@@ -23,8 +26,12 @@ public final class KnownLaunches {
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
   private boolean isTold;
 
-  /** One of the two is a launch, of which the driver tells what it touches; both use the block. */
-  private record Pair(Access first, Access second, KnownBlock block) {}
+  /** Two that use a block, and the gates before the second of which nothing was learned yet. */
+  private record Pair(Access first, Access second, KnownBlock block, List<Gate> gates) {
+    boolean areLaunches() {
+      return first.watcher() != null || second.watcher() != null;
+    }
+  }
 
   public KnownLaunches(HappensBefore order) {
     this.order = order;
@@ -38,8 +45,11 @@ public final class KnownLaunches {
   /** Notes a use before it is one of those of its block. */
   void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
-    if (isTold) {
-      before.meeting(access, order, earlier -> meet(earlier, access, block));
+    List<Gate> gates = order.closedBefore(access.lane());
+    boolean isGated = !gates.isEmpty();
+    if (isTold || isGated) {
+      Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block, gates));
+      before.meeting(access, isGated, order, meet);
     }
     while (pairs.size() > MOST_PAIRS) {
       var _ = pairs.pollFirstEntry();
@@ -51,11 +61,12 @@ public final class KnownLaunches {
     used(new Access(order.host, 0, range, here), before, block);
   }
 
-  private void meet(Access earlier, Access access, KnownBlock block) {
-    if (access.lane() == order.host) {
+  private void meet(Pair pair) {
+    Access access = pair.second;
+    if (access.lane() == order.host || !pair.gates.isEmpty()) {
       access.site().takeStack();
     }
-    pairs.put(List.of(work(earlier), work(access)), new Pair(earlier, access, block));
+    pairs.put(List.of(work(pair.first), work(access)), pair);
   }
 
   /** What is the same for all that a launch uses, or for all that the host does with a range. */
@@ -67,39 +78,54 @@ public final class KnownLaunches {
 
   /** Compares what has been found to be done. */
   public void finished(Findings findings) {
-    pairs
-        .values()
-        .removeIf(pair -> {
-          boolean done = order.isFinished(pair.first) && order.isFinished(pair.second);
-          if (done) {
-            compare(pair.first, pair.second, pair.block, findings);
-          }
-          return done;
-        });
+    pairs.values().removeIf(pair -> isOrdered(pair) || isCompared(pair, findings));
   }
 
-  private void compare(Access first, Access second, KnownBlock block, Findings findings) {
-    if (!((first.watcher() != null ? first : second).watcher() instanceof TouchedBytes told)) {
-      return;
+  /** Whether the first is done before a gate of the second has opened. */
+  private boolean isOrdered(Pair pair) {
+    return order.isFinished(pair.first) && pair.gates.stream().anyMatch(Gate::isClosed);
+  }
+
+  private boolean isCompared(Pair pair, Findings findings) {
+    boolean isFirstDone = order.isFinished(pair.first);
+    boolean isSecondDone = order.isFinished(pair.second);
+    boolean isDone = pair.areLaunches() ? isFirstDone && isSecondDone : isFirstDone || isSecondDone;
+    if (isDone) {
+      compare(pair, findings);
     }
-    TouchedBytes.Conflict conflict = told.of(first).conflict(told.of(second));
-    if (conflict == null) {
-      return;
+    return isDone;
+  }
+
+  private void compare(Pair pair, Findings findings) {
+    Access first = pair.first;
+    Access second = pair.second;
+    if (!pair.areLaunches()) {
+      String earlier = first.range().kind() + " on " + first.lane().name;
+      report(pair, "the " + second.range(), earlier, findings);
+    } else if ((first.watcher() != null ? first : second).watcher() instanceof TouchedBytes told) {
+      TouchedBytes.Conflict conflict = told.of(first).conflict(told.of(second));
+      if (conflict != null) {
+        String by = first.watcher() == null ? " on " : " by a kernel on ";
+        String earlier = text(first, conflict.first()) + by + first.lane().name;
+        String what = text(second, conflict.second());
+        report(pair, "the %s of 0x%x".formatted(what, conflict.address()), earlier, findings);
+      }
     }
-    String earlier =
-        text(first, conflict.first())
-            + (first.watcher() == null ? " on " : " by a kernel on ")
-            + first.lane().name;
-    String later = "the %s of 0x%x".formatted(text(second, conflict.second()), conflict.address());
-    if (second.lane() == order.host) {
-      String rule =
-          later + " by the host may come before the " + earlier + " is done (" + block + ")";
-      findings.addLate(Misuse.HOST_RACE, second.site(), rule, first.site(), block.allocated);
-    } else {
-      String by = second.watcher() == null ? "" : " by the kernel";
-      String rule = later + by + " is not ordered after the " + earlier + " (" + block + ")";
-      findings.addLate(Misuse.RACE, second.site(), rule, first.site(), block.allocated);
-    }
+  }
+
+  private void report(Pair pair, String later, String earlier, Findings findings) {
+    boolean isByHost = pair.second.lane() == order.host;
+    String by = pair.second.watcher() == null ? "" : " by the kernel";
+    String rule =
+        isByHost
+            ? later + " by the host may come before the " + earlier + " is done"
+            : later + by + " is not ordered after the " + earlier;
+    findings.addLate(
+        isByHost ? Misuse.HOST_RACE : Misuse.RACE,
+        pair.second.site(),
+        rule + " (" + pair.block + ")",
+        pair.first.site(),
+        pair.block.allocated);
   }
 
   private static String text(Access use, LaunchWatcher.Touch touch) {

@@ -10,6 +10,8 @@ import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +37,9 @@ public final class KnownMemory {
   /** What the host must not change yet. */
   public final HostReads hostReads;
 
+  /** What was written. */
+  public final KnownContents contents;
+
   /** What kernels touch at the same time. */
   public final KnownLaunches launches;
 
@@ -43,6 +48,7 @@ public final class KnownMemory {
     this.parts = new PoolParts(blocks, order);
     this.mappings = new KnownMappings(blocks, order);
     this.hostReads = new HostReads(order);
+    this.contents = new KnownContents(blocks, views, hostReads);
     this.launches = new KnownLaunches(order);
   }
 
@@ -240,7 +246,7 @@ public final class KnownMemory {
     if (block == null) {
       return blocks.freedAround(address) == null ? null : new Range(address, 1, Kind.USE, false);
     }
-    KnownBlock lent = lentAround(block, address);
+    KnownBlock lent = block.lentAround(address);
     long bytes = lent.parts() == null ? lent.address + lent.bytes - address : 1;
     long mapped = KnownMappings.isReserved(lent) ? mappings.mappedFrom(address, bytes) : bytes;
     return new Range(address, Math.max(mapped, 1), Kind.USE, false);
@@ -282,9 +288,10 @@ public final class KnownMemory {
   /** Whether all earlier uses that matter to this one come before it. */
   public void checkRace(Range range, Lane lane, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(range.address());
-    Access earlier = block == null ? null : block.uses.race(range, lane, order);
+    boolean isLate = !order.closedBefore(lane).isEmpty(); // then KnownLaunches looks at it
+    Access earlier = block == null || isLate ? null : block.uses.race(range, lane, order);
     if (block != null && earlier != null) {
-      KnownBlock lent = lentAround(block, range.address());
+      KnownBlock lent = block.lentAround(range.address());
       findings.add(
           Misuse.RACE,
           here,
@@ -312,19 +319,30 @@ public final class KnownMemory {
   public void use(Access access) {
     KnownBlock block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
-      KnownBlock lent = lentAround(block, access.range().address());
+      KnownBlock lent = block.lentAround(access.range().address());
       hostReads.add(block, lent, access);
       launches.used(access, block.uses, lent);
       block.uses.add(access, order);
     }
   }
 
-  /** Has later work of a stream come behind the work queued so far that may write a word. */
-  public void awaitWord(long address, Lane lane) {
+  /**
+   * Has later work of a stream come behind the work queued so far that may write a word, and behind
+   * what the host learns before it writes it.
+   *
+   * @param isAwaited whether the stream still waits with that value there
+   */
+  public void awaitWord(long address, IntPredicate isAwaited, Lane lane) {
     Range word = new Range(address, Integer.BYTES, Kind.READ, false);
     KnownBlock block = blocks.liveAround(address);
-    if (block != null) {
-      block.uses.writers(word, writer -> order.await(lane, writer));
+    if (block == null) {
+      return;
+    }
+    block.uses.writers(word, writer -> order.await(lane, writer));
+    MemorySegment seen = block.seen(word);
+    if (seen != null) {
+      order.gate(
+          lane, () -> isLive(block) && isAwaited.test(seen.get(ValueLayout.JAVA_INT_UNALIGNED, 0)));
     }
   }
 
@@ -333,7 +351,7 @@ public final class KnownMemory {
     KnownBlock block = blocks.liveAround(range.address());
     Access use = block == null ? null : block.uses.besideHost(range, order);
     if (block != null && use != null) {
-      KnownBlock lent = lentAround(block, range.address());
+      KnownBlock lent = block.lentAround(range.address());
       findings.add(
           Misuse.HOST_RACE,
           here,
@@ -342,106 +360,7 @@ public final class KnownMemory {
           use.site(),
           lent.allocated);
     } else if (block != null) {
-      launches.usedByHost(range, here, block.uses, lentAround(block, range.address()));
-    }
-  }
-
-  /** Whether what work copies to the host was written, and is not what the work writes. */
-  public void checkContent(Work work, Findings findings) {
-    Range from = work.copied();
-    if (from == null || from.bytes() == 0) {
-      return;
-    }
-    Range to = work.ranges().getLast();
-    if (from.overlaps(to)) {
-      findings.add(Misuse.OVERLAPPING_COPY, work.site, "%s overlaps the %s".formatted(from, to));
-    }
-    if (blocks.liveAround(to.address()) == null) {
-      checkWritten(from, work.site, findings);
-    }
-    if (contentsAt(to) == null) {
-      checkContent(from, work.site, findings);
-    }
-  }
-
-  /** Whether what is copied to the host was written. */
-  void checkContent(Range from, CallTrace here, Findings findings) {
-    KnownBlock block = blocks.liveAround(from.address());
-    Contents contents = block == null ? null : block.contents();
-    long missing = contents == null ? 0 : contents.missing(from.address(), from.bytes());
-    if (block != null && missing > 0 && findings.isEmpty()) { // else it is for that reason
-      KnownBlock lent = lentAround(block, from.address());
-      findings.add(
-          Misuse.UNINITIALIZED_READ,
-          here,
-          "%s: %d bytes of it were never written (%s)".formatted(from, missing, lent),
-          lent.allocated);
-    }
-  }
-
-  /** Whether the host copies what somebody wrote to memory where a program may look at it. */
-  public void checkCopyByHost(Range from, long to, CallTrace here, Findings findings) {
-    Range target = views.resolve(new Range(to, 1, Kind.WRITE, true));
-    if (to == 0 || blocks.liveAround(target.address()) == null) {
-      checkWritten(from, here, findings);
-    }
-  }
-
-  /** Whether anything was written in memory of the host. */
-  private void checkWritten(Range from, CallTrace here, Findings findings) {
-    KnownBlock block = blocks.liveAround(from.address());
-    if (block != null && findings.isEmpty() && hostReads.isUnwritten(block, from)) {
-      KnownBlock lent = lentAround(block, from.address());
-      findings.add(
-          Misuse.UNINITIALIZED_READ,
-          here,
-          "%s: nothing of it was ever written (%s)".formatted(from, lent),
-          lent.allocated);
-    }
-  }
-
-  private @Nullable Contents contentsAt(Range range) {
-    KnownBlock block = blocks.liveAround(range.address());
-    return block == null ? null : block.contents();
-  }
-
-  /** The innermost block with an address. */
-  private static KnownBlock lentAround(KnownBlock block, long address) {
-    BlockLedger parts = block.parts();
-    KnownBlock part = parts == null ? null : parts.liveAround(address);
-    return part == null ? block : lentAround(part, address);
-  }
-
-  /** Notes what queued work writes. */
-  public void written(Work work) {
-    Range from = work.copied();
-    for (Range range : work.ranges()) {
-      Contents contents = range.kind() == Kind.WRITE ? contentsAt(range) : null;
-      Contents source = from == null ? null : contentsAt(from);
-      if (contents != null && source != null && from != null) {
-        contents.copy(range.address(), source, from.address(), range.bytes());
-      } else if (contents != null && from != null && isUnwrittenOnHost(from)) {
-        contents.forget(range.address(), range.bytes());
-      } else if (contents != null) {
-        contents.write(range.address(), range.bytes());
-      }
-      if (range.kind() == Kind.USE) {
-        written(range);
-      }
-    }
-  }
-
-  private boolean isUnwrittenOnHost(Range from) {
-    KnownBlock block = blocks.liveAround(from.address());
-    return block != null && hostReads.isUnwritten(block, from);
-  }
-
-  /** Notes that memory may be written by what is not seen. */
-  public void written(Range range) {
-    KnownBlock block = blocks.liveAround(range.address());
-    if (block != null) {
-      block.written(range.address(), range.bytes());
-      hostReads.written(block, range);
+      launches.usedByHost(range, here, block.uses, block.lentAround(range.address()));
     }
   }
 

@@ -7,6 +7,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 
 /**
  * Which work comes before which, over all streams: a happens-before model with one vector clock for
@@ -32,6 +33,8 @@ public final class HappensBefore {
    * For what the host does itself, which is over once it is noted and comes after no other work.
    */
   public final Lane host = new Lane(-1, "the host", false);
+
+  private final List<Gate> gates = new ArrayList<>();
 
   private final Map<Integer, Lane> legacy = new HashMap<>();
   private final Map<Integer, Lane> perThread = new HashMap<>();
@@ -78,6 +81,19 @@ public final class HappensBefore {
   public void await(Lane lane, Lane other) {
     join(other);
     lane.seen.merge(other.known());
+  }
+
+  /** Has later work of a stream come behind a gate. */
+  public void gate(Lane lane, BooleanSupplier closed) {
+    gates.add(new Gate(lane, lane.next(), closed));
+  }
+
+  /** The gates that are closed and before what a stream queues now. */
+  public List<Gate> closedBefore(Lane lane) {
+    gates.removeIf(gate -> !gate.isClosed());
+    return gates.isEmpty()
+        ? List.of()
+        : gates.stream().filter(gate -> lane.seen.covers(gate.lane(), gate.number())).toList();
   }
 
   /** Whether work that a stream queues now comes after an earlier use. */

@@ -53,7 +53,7 @@ public final class LentBlocks implements BlockListener {
         core.memory.use(new Access(lane, lane.next(), range, site));
         core.memory.hostReads.unseen(lane, site);
       }
-      core.memory.written(range);
+      core.memory.contents.written(range);
     });
   }
 
@@ -70,6 +70,6 @@ public final class LentBlocks implements BlockListener {
   public void hostCopy(long address, long bytes, long target) {
     CallTrace site = CallTrace.passing("copyTo", "address", address, "bytes", bytes);
     Range range = new Range(address, bytes, Kind.READ, false);
-    core.check(findings -> core.memory.checkCopyByHost(range, target, site, findings));
+    core.check(findings -> core.memory.contents.checkCopyByHost(range, target, site, findings));
   }
 }

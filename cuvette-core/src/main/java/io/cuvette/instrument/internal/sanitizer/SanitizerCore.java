@@ -27,6 +27,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -246,6 +247,13 @@ public final class SanitizerCore {
     return done;
   }
 
+  /** Notes what holds a stream until the host lets it go on. */
+  void gate(@Nullable Lane lane, BooleanSupplier closed) {
+    if (lane != null && lane.capture() == null) {
+      check(_ -> streams.order.gate(lane, closed));
+    }
+  }
+
   /**
    * Work that was checked.
    *
@@ -281,7 +289,7 @@ public final class SanitizerCore {
     }
     if (lane != null && lane.capture() == null) {
       checkRaces(work, lane, findings);
-      memory.checkContent(work, findings);
+      memory.contents.check(work, findings);
       memory.begins(work);
     }
     return lane;
@@ -297,7 +305,7 @@ public final class SanitizerCore {
         memory.use(new Access(lane, number, range, work.site, work.watcher()));
       }
     }
-    memory.written(work);
+    memory.contents.written(work);
   }
 
   private void findLeaks(Findings findings) {

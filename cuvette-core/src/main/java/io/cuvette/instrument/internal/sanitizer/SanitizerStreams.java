@@ -6,6 +6,7 @@ import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The part of the sanitizer that watches streams. Thread-safe. */
 public final class SanitizerStreams implements StreamCalls {
@@ -89,18 +90,23 @@ public final class SanitizerStreams implements StreamCalls {
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
     Clock before = core.workBeforeNext("launchHostFunc", device, stream);
+    AtomicBoolean isOver = new AtomicBoolean();
     Runnable announced =
         () -> {
           try {
             core.finish(before);
           } finally { // somebody may wait for it
-            function.run();
+            try {
+              function.run();
+            } finally {
+              isOver.set(true);
+            }
           }
         };
-    core.unseen(
-        core.lane("launchHostFunc", device, stream),
-        CallTrace.passing("launchHostFunc", "stream", stream));
+    Lane lane = core.lane("launchHostFunc", device, stream);
+    core.unseen(lane, CallTrace.passing("launchHostFunc", "stream", stream));
     calls.launchHostFunc(device, stream, announced);
+    core.gate(lane, () -> !isOver.get());
   }
 
   @Override
@@ -109,7 +115,17 @@ public final class SanitizerStreams implements StreamCalls {
     core.unseen(lane, CallTrace.passing("streamWaitValue32", "stream", stream));
     calls.streamWaitValue32(device, stream, address, value, flags);
     if (lane != null && lane.capture() == null) {
-      core.check(_ -> core.memory.awaitWord(address, lane));
+      core.check(_ -> core.memory.awaitWord(address, is -> isAwaited(is, value, flags), lane));
     }
+  }
+
+  /** CUstreamWaitValue_flags. */
+  private static boolean isAwaited(int is, int value, int flags) {
+    return switch (flags & 3) {
+      case 0 -> is - value < 0;
+      case 1 -> is != value;
+      case 2 -> (is & value) == 0;
+      default -> ~(is | value) == 0;
+    };
   }
 }
