@@ -160,11 +160,9 @@ public final class Mappings implements MappingOrder {
 
   private Mapped ask(Mapping memory, MappingSource source, long before) {
     PeerHandles.Range range = memory.isMapped() ? null : memory.range();
-    if (range != null) {
-      Mapped ending = locked(() -> beforeMapping(memory, range));
-      if (ending != null) {
-        return ending;
-      }
+    Mapped ending = range == null ? null : locked(() -> beforeMapping(memory, range));
+    if (ending != null) {
+      return ending;
     }
     long address = addressOf(memory, source, before);
     try {
