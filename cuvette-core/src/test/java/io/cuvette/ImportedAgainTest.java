@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.internal.base.Await;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -54,12 +56,15 @@ class ImportedAgainTest extends OverFakeSharing {
       CountDownLatch gate = gate(stream);
       imported(resource, stream).close();
       assertThat(known()).isEqualTo(1);
-      CountDownLatch ofNull = gate(device.nullStream());
+      MemorySegment word = driver.memory().memHostAlloc(0, 4096, 0); // functions take turns
+      driver.streams().streamWaitValue32(0, 0, word.address(), 1, 1);
       gate.countDown();
       stream.synchronize();
       cuda.engine().imports().settle();
       assertThat(known()).isZero();
-      ofNull.countDown();
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      driver.streams().streamSynchronize(0, 0);
+      driver.memory().memFreeHost(0, word.address());
     }
   }
 
