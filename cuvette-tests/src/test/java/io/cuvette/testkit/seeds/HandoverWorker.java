@@ -172,7 +172,7 @@ final class HandoverWorker {
         case 0 -> event.synchronize();
         case 1 -> {
           while (!event.isDone()) {
-            Thread.onSpinWait();
+            Thread.yield(); // another virtual thread may have to go on
           }
         }
         default -> stream.waitFor(event);
@@ -199,7 +199,7 @@ final class HandoverWorker {
         case 1 -> stream.onComplete().get(60, TimeUnit.SECONDS);
         default -> {
           while (!stream.isDone()) {
-            Thread.onSpinWait();
+            Thread.yield(); // another virtual thread may have to go on
           }
         }
       }

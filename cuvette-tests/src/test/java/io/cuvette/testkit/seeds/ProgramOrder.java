@@ -76,7 +76,12 @@ final class ProgramOrder {
 
   /** Whether work comes before what another stream is given next. */
   boolean isBefore(ProgramStream stream, int number, ProgramStream next) {
-    takeTurns(next); // no more than the next work does
-    return stream == next || isIn(next.before, stream, number);
+    boolean isBehind = stream == next || isIn(next.before, stream, number);
+    if (isBehind || !next.isBlocking) {
+      return isBehind;
+    }
+    return next.isLegacy() // nothing is queued by asking, so no stream takes turns yet
+        ? streams.stream().anyMatch(each -> each.isBlocking && isIn(each.reached(), stream, number))
+        : isIn(legacy.reached(), stream, number);
   }
 }
