@@ -94,4 +94,19 @@ class SanitizerWordWaitTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
     driver.graphs().graphDestroy(graph);
   }
+
+  /** Nothing is queued there that would come behind the default stream's work. */
+  @Test
+  void functionAndRecordThatAreCaptured_areNoOrder() {
+    long blocking = blockingStream();
+    long event = event();
+    write(block, 0);
+    driver.captures().streamBeginCapture(0, blocking, 2);
+    driver.streams().launchHostFunc(0, blocking, () -> {});
+    driver.events().eventRecord(0, event, blocking);
+    driver.captures().streamEndCapture(0, blocking);
+    driver.streams().streamSynchronize(0, blocking);
+    read(block, second);
+    assertOnly(Misuse.RACE);
+  }
 }

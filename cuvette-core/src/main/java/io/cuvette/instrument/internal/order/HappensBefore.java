@@ -67,7 +67,7 @@ public final class HappensBefore {
   /** Applies what the legacy default stream waits for, or waiting for it, before new work. */
   public void join(Lane lane) {
     Lane standard = legacy.get(lane.device);
-    if (standard == null || !lane.blocking) {
+    if (standard == null || !lane.blocking || lane.capture() != null) { // launches queue that work
       return;
     }
     if (lane == standard) {
