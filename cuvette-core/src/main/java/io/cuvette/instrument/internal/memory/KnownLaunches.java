@@ -4,13 +4,13 @@ import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Range;
-import io.cuvette.instrument.internal.order.Gate;
 import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -27,7 +27,7 @@ public final class KnownLaunches {
   private boolean isTold;
 
   /** Two that use a block, and the gates before the second of which nothing was learned yet. */
-  private record Pair(Access first, Access second, KnownBlock block, List<Gate> gates) {
+  private record Pair(Access first, Access second, KnownBlock block, List<BooleanSupplier> gates) {
     boolean areLaunches() {
       return first.watcher() != null || second.watcher() != null;
     }
@@ -45,7 +45,7 @@ public final class KnownLaunches {
   /** Notes a use before it is one of those of its block. */
   void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
-    List<Gate> gates = order.closedBefore(access.lane());
+    List<BooleanSupplier> gates = order.closedBefore(access.lane());
     boolean isGated = !gates.isEmpty();
     if (isTold || isGated) {
       Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block, gates));
@@ -83,7 +83,8 @@ public final class KnownLaunches {
 
   /** Whether the first is done before a gate of the second has opened. */
   private boolean isOrdered(Pair pair) {
-    return order.isFinished(pair.first) && pair.gates.stream().anyMatch(Gate::isClosed);
+    return order.isFinished(pair.first)
+        && pair.gates.stream().anyMatch(BooleanSupplier::getAsBoolean);
   }
 
   private boolean isCompared(Pair pair, Findings findings) {

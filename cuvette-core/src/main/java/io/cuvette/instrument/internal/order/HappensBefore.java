@@ -6,7 +6,9 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -34,7 +36,11 @@ public final class HappensBefore {
    */
   public final Lane host = new Lane(-1, "the host", false);
 
-  private final List<Gate> gates = new ArrayList<>();
+  /**
+   * What streams wait for until the host lets them go on, by the number of the work before it:
+   * whether it is closed. They open in their order.
+   */
+  private final Map<Lane, NavigableMap<Long, BooleanSupplier>> gates = new HashMap<>();
 
   private final Map<Integer, Lane> legacy = new HashMap<>();
   private final Map<Integer, Lane> perThread = new HashMap<>();
@@ -83,17 +89,33 @@ public final class HappensBefore {
     lane.seen.merge(other.known());
   }
 
-  /** Has later work of a stream come behind a gate. */
+  /** Has later work of a stream come behind a gate, and so after what the host knows by then. */
   public void gate(Lane lane, BooleanSupplier closed) {
-    gates.add(new Gate(lane, lane.next(), closed));
+    gates.computeIfAbsent(lane, _ -> new TreeMap<>()).put(lane.next(), closed);
   }
 
-  /** The gates that are closed and before what a stream queues now. */
-  public List<Gate> closedBefore(Lane lane) {
-    gates.removeIf(gate -> !gate.isClosed());
-    return gates.isEmpty()
-        ? List.of()
-        : gates.stream().filter(gate -> lane.seen.covers(gate.lane(), gate.number())).toList();
+  /** Of each stream the last gate before what a stream queues now, if it is closed. */
+  public List<BooleanSupplier> closedBefore(Lane lane) {
+    if (gates.isEmpty()) {
+      return List.of();
+    }
+    gates.values().removeIf(HappensBefore::areOpen);
+    List<BooleanSupplier> closed = new ArrayList<>();
+    gates.forEach((other, all) -> {
+      Map.Entry<Long, BooleanSupplier> last = all.floorEntry(lane.seen.last(other));
+      if (last != null && last.getValue().getAsBoolean()) {
+        closed.add(last.getValue());
+      }
+    });
+    return closed;
+  }
+
+  /** Drops the first gates as far as they are open, or all if the last is. */
+  private static boolean areOpen(NavigableMap<Long, BooleanSupplier> all) {
+    while (!all.isEmpty() && !all.firstEntry().getValue().getAsBoolean()) {
+      var _ = all.pollFirstEntry();
+    }
+    return all.isEmpty() || !all.lastEntry().getValue().getAsBoolean();
   }
 
   /** Whether work that a stream queues now comes after an earlier use. */
