@@ -7,6 +7,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.SanitizerDriver;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,6 +41,7 @@ final class SanitizerWork {
       compare("copies on four streams", pace, this::copies);
       compare("copies to the device and back", pace, this::pinned);
       compare("copies of random ranges", pace, this::random);
+      compare("fills behind functions of the host", pace, this::functions);
     }
   }
 
@@ -74,6 +76,19 @@ final class SanitizerWork {
         Buffer buffer = device.cuda().allocate((long) operations * PART, stream)) {
       for (int i = 0; i < operations; i++) {
         buffer.slice((long) i * PART, PART).fill((byte) i, stream);
+      }
+      stream.synchronize();
+    }
+  }
+
+  private void functions(CudaDevice device) {
+    try (CudaStream stream = stream(device);
+        Buffer buffer = device.cuda().allocate(PART, stream)) {
+      long handle = stream.handle();
+      StreamCalls streams = device.cuda().driver().streams();
+      for (int i = 0; i < operations; i++) {
+        streams.launchHostFunc(device.id(), handle, () -> {});
+        buffer.fill((byte) i, stream);
       }
       stream.synchronize();
     }

@@ -14,6 +14,6 @@ class SanitizerWorkTest {
     new SanitizerWork(new Lines("test", out), 200, 1).run();
 
     assertThat(out.toString(StandardCharsets.UTF_8).lines().filter(l -> l.contains("timesAsLong")))
-        .hasSize(12);
+        .hasSize(14);
   }
 }

@@ -3,6 +3,8 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
+import io.cuvette.CudaStream;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -15,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Streams that the host lets go on: what it knows by then comes before what is behind. */
 @Timeout(60)
@@ -139,6 +142,68 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
         assertOnly(Misuse.RACE);
       }
     }
+  }
+
+  /** Of two gates of a stream the one before the work counts. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void workBehindOneGateOfTwo_isARaceAtOnce_ifThatIsOpen(boolean isBehindFirst) {
+    MemorySegment words = driver.memory().memHostAlloc(0, BYTES, 0);
+    words.set(ValueLayout.JAVA_LONG, 0, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    CudaStream third = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    long event = driver.events().eventCreate(0, 2);
+    fill(memory, BYTES, stream);
+    driver.streams().streamWaitValue32(0, other.handle(), words.address(), 1, 1);
+    if (isBehindFirst) {
+      driver.events().eventRecord(0, event, other.handle());
+    }
+    driver.streams().streamWaitValue32(0, other.handle(), words.address() + 4, 1, 1);
+    if (!isBehindFirst) {
+      driver.events().eventRecord(0, event, other.handle());
+    }
+    driver.streams().streamWaitEvent(0, third.handle(), event);
+    words.set(ValueLayout.JAVA_INT, 0, 1);
+    fill(memory, BYTES, third);
+    if (isBehindFirst) {
+      assertOnly(Misuse.RACE);
+    }
+    driver.streams().streamSynchronize(0, stream.handle());
+    words.set(ValueLayout.JAVA_INT, 4, 1);
+    driver.devices().ctxSynchronize(0);
+    driver.events().eventDestroy(0, event);
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, words.address());
+    third.close();
+    assertSilent();
+  }
+
+  /** A stream is at its first gate, whatever is behind that. */
+  @Test
+  void gateThatIsOpenBehindAClosedOne_letsNobodyThrough() {
+    MemorySegment words = driver.memory().memHostAlloc(0, BYTES, 0);
+    words.set(ValueLayout.JAVA_LONG, 0, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    fill(memory, BYTES, stream);
+    for (int at = 0; at < 8; at += 4) {
+      driver.streams().streamWaitValue32(0, other.handle(), words.address() + at, 1, 1);
+      long event = driver.events().eventCreate(0, 2);
+      driver.events().eventRecord(0, event, other.handle());
+      driver.events().eventDestroy(0, event);
+    }
+    fill(memory, BYTES, other);
+    words.set(ValueLayout.JAVA_INT, 4, 1);
+    driver.streams().streamSynchronize(0, stream.handle());
+    words.set(ValueLayout.JAVA_INT, 0, 1);
+    ((SanitizerDriver) driver).delegate().streams().streamSynchronize(0, other.handle());
+    words.set(ValueLayout.JAVA_INT, 0, 0); // nobody has seen it open
+    driver.streams().streamSynchronize(0, other.handle());
+    fill(memory, BYTES, stream);
+    fill(memory, BYTES, other);
+    assertOnly(Misuse.RACE);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, words.address());
   }
 
   @Test

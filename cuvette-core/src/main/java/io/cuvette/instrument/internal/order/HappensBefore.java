@@ -38,7 +38,7 @@ public final class HappensBefore {
 
   /**
    * What streams wait for until the host lets them go on, by the number of the work before it:
-   * whether it is closed. They open in their order.
+   * whether it is closed.
    */
   private final Map<Lane, NavigableMap<Long, BooleanSupplier>> gates = new HashMap<>();
 
@@ -94,28 +94,37 @@ public final class HappensBefore {
     gates.computeIfAbsent(lane, _ -> new TreeMap<>()).put(lane.next(), closed);
   }
 
-  /** Of each stream the last gate before what a stream queues now, if it is closed. */
+  /** For each stream whose gates before what a stream queues now are closed: whether they are. */
   public List<BooleanSupplier> closedBefore(Lane lane) {
     if (gates.isEmpty()) {
       return List.of();
     }
-    gates.values().removeIf(HappensBefore::areOpen);
+    passOpen();
     List<BooleanSupplier> closed = new ArrayList<>();
     gates.forEach((other, all) -> {
-      Map.Entry<Long, BooleanSupplier> last = all.floorEntry(lane.seen.last(other));
-      if (last != null && last.getValue().getAsBoolean()) {
-        closed.add(last.getValue());
+      Map<Long, BooleanSupplier> before = all.headMap(lane.seen.last(other), true);
+      if (!before.isEmpty()) {
+        closed.add(() -> before.values().stream().anyMatch(BooleanSupplier::getAsBoolean));
       }
     });
     return closed;
   }
 
-  /** Drops the first gates as far as they are open, or all if the last is. */
-  private static boolean areOpen(NavigableMap<Long, BooleanSupplier> all) {
-    while (!all.isEmpty() && !all.firstEntry().getValue().getAsBoolean()) {
-      var _ = all.pollFirstEntry();
-    }
-    return all.isEmpty() || !all.lastEntry().getValue().getAsBoolean();
+  /** Drops the first gates as far as they are open, or the work behind them is known to be done. */
+  private void passOpen() {
+    gates
+        .entrySet()
+        .removeIf(each -> {
+          NavigableMap<Long, BooleanSupplier> all = each.getValue();
+          Map.Entry<Long, BooleanSupplier> first = all.firstEntry();
+          while (first != null
+              && (!first.getValue().getAsBoolean()
+                  || each.getKey().isFinished(first.getKey() + 1))) {
+            all.remove(first.getKey());
+            first = all.firstEntry();
+          }
+          return first == null;
+        });
   }
 
   /** Whether work that a stream queues now comes after an earlier use. */
@@ -160,6 +169,7 @@ public final class HappensBefore {
   public void finish(Clock work) {
     finished.merge(work);
     reap();
+    passOpen();
   }
 
   public void destroy(Lane lane) {
