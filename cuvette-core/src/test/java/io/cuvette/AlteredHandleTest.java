@@ -152,7 +152,7 @@ class AlteredHandleTest extends OverFakeSharing {
             return call;
           };
       Future<?> closing = threads.submit(one::close);
-      await(freeing);
+      Latches.await(freeing);
       Future<DeviceBuffer> importing =
           threads.submit(() -> {
             importer.set(Thread.currentThread());

@@ -94,10 +94,6 @@ class CallbackCrowdTest {
     });
   }
 
-  private static void await(CountDownLatch latch) {
-    Await.until(() -> latch.getCount() == 0);
-  }
-
   private static void await(CompletableFuture<?> future) throws Exception {
     future.get(40, TimeUnit.SECONDS);
   }
@@ -114,9 +110,9 @@ class CallbackCrowdTest {
     all.add(
         stream.addCallback(() -> {
           begun.countDown();
-          await(goOn);
+          Latches.await(goOn);
         }));
-    await(begun);
+    Latches.await(begun);
     Thread adding =
         Thread.ofPlatform()
             .start(() -> {
@@ -193,7 +189,7 @@ class CallbackCrowdTest {
   void callbackThatWasGivenUp_isNotRunInItsTurn() throws Exception {
     keeps.set(true);
     AtomicInteger ran = new AtomicInteger();
-    CompletableFuture<Void> first = stream.addCallback(() -> await(goOn));
+    CompletableFuture<Void> first = stream.addCallback(() -> Latches.await(goOn));
     CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
     assertThat(kept).hasSize(2);
     kept.forEach(Runnable::run);

@@ -14,7 +14,6 @@ import io.cuvette.internal.callback.Callback;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -64,11 +63,11 @@ class CallbackPatienceTest {
     CompletableFuture<Void> stays =
         stuck.addCallback(() -> {
           started.countDown();
-          await(never);
+          Latches.await(never);
           assertThatThrownBy(() -> cuda.allocate(64)).isInstanceOf(IllegalStateException.class);
         });
     CompletableFuture<Void> behind = stuck.addCallback(() -> {});
-    await(started);
+    Latches.await(started);
     cuda.close();
     assertThatThrownBy(() -> await(behind))
         .hasCauseInstanceOf(IllegalStateException.class)
@@ -87,7 +86,7 @@ class CallbackPatienceTest {
     Cuda slow = Cuda.open(two.withDecorator(driver -> noting(driver, asked)));
     slow.engine().session().frees().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(20));
     CudaStream stream = slow.device(1).createStream(StreamOptions.NON_BLOCKING);
-    slow.driver().streams().launchHostFunc(1, stream.handle(), () -> await(never));
+    slow.driver().streams().launchHostFunc(1, stream.handle(), () -> Latches.await(never));
     AtomicInteger ran = new AtomicInteger();
     CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
     Thread closing = Thread.ofPlatform().start(slow::close);
@@ -148,11 +147,11 @@ class CallbackPatienceTest {
     CudaDevice second = watched.device(1);
     CudaStream stream = second.createStream(StreamOptions.NON_BLOCKING);
     CudaStream breaking = second.createStream(StreamOptions.NON_BLOCKING);
-    CompletableFuture<Void> running = stream.addCallback(() -> await(never));
+    CompletableFuture<Void> running = stream.addCallback(() -> Latches.await(never));
     AtomicInteger ran = new AtomicInteger();
     CompletableFuture<Void> behind = stream.addCallback(ran::incrementAndGet);
     CudaStream well = watched.device(0).createStream(StreamOptions.NON_BLOCKING);
-    CompletableFuture<Void> runningWell = well.addCallback(() -> await(never));
+    CompletableFuture<Void> runningWell = well.addCallback(() -> Latches.await(never));
     CompletableFuture<Void> behindWell = well.addCallback(() -> {});
     assertThat(asked.get(40, TimeUnit.SECONDS)).as("when all was well").isEqualTo(second.id());
     watched
@@ -201,15 +200,5 @@ class CallbackPatienceTest {
 
   private static void await(CompletableFuture<Void> future) throws Exception {
     future.get(40, TimeUnit.SECONDS);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      if (!latch.await(40, TimeUnit.SECONDS)) {
-        throw new IllegalStateException(new TimeoutException());
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

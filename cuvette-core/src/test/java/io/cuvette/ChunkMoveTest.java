@@ -16,7 +16,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -88,7 +87,7 @@ class ChunkMoveTest {
     one.synchronize();
     CountDownLatch held = new CountDownLatch(1);
     Buffer taken = moving.allocate(BYTES, two);
-    cuda.driver().streams().launchHostFunc(0, two.handle(), () -> await(held));
+    cuda.driver().streams().launchHostFunc(0, two.handle(), () -> Latches.await(held));
     taken.fill((byte) 1, two);
     taken.close();
     assertThat(moving.freeAllBlocks()).isEqualTo(BYTES);
@@ -168,14 +167,6 @@ class ChunkMoveTest {
     first.forEach(BufferBase::close);
     for (BufferBase expected : first) {
       assertThat(allocate(BYTES, one).address()).isEqualTo(expected.address());
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      boolean _ = latch.await(30, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

@@ -14,7 +14,6 @@ import io.cuvette.instrument.ForwardingDevices;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
-import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.DeviceShortage;
@@ -235,7 +234,7 @@ class DeviceShortageTest {
   @Test
   void openPool_isNotWaitedFor_andNoneForMemoryOfTheHost() {
     CountDownLatch over = new CountDownLatch(1);
-    var _ = two.addCallback(() -> await(over));
+    var _ = two.addCallback(() -> Latches.await(over));
     Buffer used = pool.allocate(32 * KIB, one);
     MemoryPoolCore core = poolOf(used).pool;
     used.fill((byte) 1, two);
@@ -249,10 +248,6 @@ class DeviceShortageTest {
     over.countDown();
     core.awaitIfClosed(cuda.device(0).core());
     assertThat(pool.totalBytes()).isZero();
-  }
-
-  private static void await(CountDownLatch latch) {
-    boolean _ = Await.until(() -> latch.getCount() == 0, 40_000_000_000L);
   }
 
   private final class Watched extends ForwardingDriver {

@@ -121,7 +121,7 @@ class FullQueuesTest {
     CudaStream stream = stream();
     CountDownLatch added = new CountDownLatch(1);
     List<Integer> seen = new ArrayList<>();
-    stream.addCallback(() -> await(added));
+    stream.addCallback(() -> Latches.await(added));
     for (int i = 0; i < MANY; i++) {
       int number = i;
       stream.addCallback(() -> seen.add(number));
@@ -154,7 +154,7 @@ class FullQueuesTest {
     CudaStream stream = stream();
     Buffer buffer = cuda.allocate(64, stream);
     CountDownLatch filled = new CountDownLatch(1);
-    CompletableFuture<Void> held = stream.addCallback(() -> await(filled));
+    CompletableFuture<Void> held = stream.addCallback(() -> Latches.await(filled));
     for (int i = 0; i < 20; i++) {
       buffer.fill((byte) i, stream);
     }
@@ -174,7 +174,7 @@ class FullQueuesTest {
     CountDownLatch filled = new CountDownLatch(1);
     CompletableFuture<Void> held =
         stream.addCallback(() -> {
-          await(filled);
+          Latches.await(filled);
           MemoryResource.direct().allocate(64, stream).close();
         });
     CompletableFuture<Void> behind = stream.addCallback(() -> {}); // for it the devices are asked
@@ -198,13 +198,5 @@ class FullQueuesTest {
             () -> held.isDone() && behind.isDone(), TimeUnit.MILLISECONDS.toNanos(LONG_MILLIS));
     assertThat(areDone).isTrue();
     assertThat(seen).hasSize(1).hasOnlyElementsOfType(IllegalStateException.class);
-  }
-
-  private void await(CountDownLatch latch) {
-    try {
-      boolean _ = latch.await(60, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

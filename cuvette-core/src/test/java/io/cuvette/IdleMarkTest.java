@@ -40,7 +40,7 @@ class IdleMarkTest {
     try (Cuda cuda =
         Cuda.open(CudaOptions.DEFAULTS.withDriver(simulator).withDecorator(Meanwhile::new))) {
       CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-      cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> OverFakeSharing.await(gate));
+      cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> Latches.await(gate));
       DriverStream state = stream.core().state;
       IdleMark mark = new IdleMark(state, state.streams.ended());
       meanwhile.add(() -> assertThat(mark.isReached()).isFalse());
@@ -63,7 +63,7 @@ class IdleMarkTest {
       EndedStreams ended = new EndedStreams();
       IdleMark mark = new IdleMark(stream.core().state, ended);
       assertThat(mark.isReached()).isTrue();
-      cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> OverFakeSharing.await(gate));
+      cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> Latches.await(gate));
       boolean isReached = mark.isReached();
       List<Fence> before = new ArrayList<>();
       ended.addTo(before, cuda.device(0).core());

@@ -129,12 +129,12 @@ class ImportedAgainTest extends OverFakeSharing {
           call -> {
             if (call.equals("imported")) {
               asked.countDown();
-              await(goOn);
+              Latches.await(goOn);
             }
             return call;
           };
       Thread importing = started(() -> second.set(two.importBuffer(descriptor(1, 0, 64))));
-      await(asked);
+      Latches.await(asked);
       Thread closing = started(first::close);
       awaitIdle(closing);
       goOn.countDown();

@@ -348,7 +348,7 @@ class ImportedOrderTest extends OverFakeSharing {
           () -> {
             if (Thread.currentThread() == importing && answers.incrementAndGet() == 2) {
               isAnswered.countDown();
-              await(isBeingFreed);
+              Latches.await(isBeingFreed);
             }
           };
       driver.during =
@@ -361,7 +361,7 @@ class ImportedOrderTest extends OverFakeSharing {
             return call;
           };
       importing.start();
-      await(isAnswered);
+      Latches.await(isAnswered);
       gateOfTwo.countDown();
       gateOfThree.countDown();
       two.synchronize();

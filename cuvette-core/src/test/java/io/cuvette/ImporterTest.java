@@ -173,7 +173,7 @@ class ImporterTest extends OverFakeSharing {
         call -> {
           if (call.equals("import")) {
             inside.incrementAndGet();
-            await(goOn);
+            Latches.await(goOn);
           }
           return call;
         };
@@ -217,12 +217,12 @@ class ImporterTest extends OverFakeSharing {
           call -> {
             if (call.equals("free")) {
               freeing.countDown();
-              await(goOn);
+              Latches.await(goOn);
             }
             return call;
           };
       Future<?> closing = threads.submit(first::close);
-      await(freeing);
+      Latches.await(freeing);
       Future<DeviceBuffer> importing =
           threads.submit(() -> resource.importBuffer(descriptor(1, 0, 64)));
       assertThat(importing.isDone()).isFalse();

@@ -203,7 +203,7 @@ class IpcEdgesTest {
           public Received receive(int socket, int maxBytes, Duration timeout) {
             patience.add(timeout);
             received.countDown();
-            await(goesOn);
+            Latches.await(goesOn);
             int from = given % message.length;
             int bytes = Math.min(maxBytes, message.length - from);
             given += bytes;
@@ -213,7 +213,7 @@ class IpcEdgesTest {
     IpcChannel channel = IpcChannel.of(slow, slow.memoryFile("socket", 0), "for a test");
     FutureTask<byte[]> first = receiver(channel);
     Thread.ofPlatform().daemon().start(first);
-    await(received);
+    Latches.await(received);
     FutureTask<byte[]> second = receiver(channel);
     Thread waiting = Thread.ofPlatform().daemon().start(second);
     while (waiting.getState() != Thread.State.TIMED_WAITING && waiting.isAlive()) {
@@ -228,13 +228,5 @@ class IpcEdgesTest {
 
   private static FutureTask<byte[]> receiver(IpcChannel channel) {
     return new FutureTask<>(() -> channel.receiveMessage(Duration.ofSeconds(40)).bytes());
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 }

@@ -97,7 +97,7 @@ class KnownLayoutTest {
     CountDownLatch gate = new CountDownLatch(1);
     try (CudaStream stream = cuda.device(0).createStream()) {
       DeviceBuffer first = resource.importBuffer(descriptor(MIB, 4096, 0), stream);
-      driver.streams().launchHostFunc(0, stream.handle(), () -> OverFakeSharing.await(gate));
+      driver.streams().launchHostFunc(0, stream.handle(), () -> Latches.await(gate));
       first.close();
       assertThat(driver.frees).as("queued").hasValue(1);
       driver.during =

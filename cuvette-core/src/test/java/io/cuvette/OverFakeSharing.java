@@ -9,7 +9,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 
@@ -53,16 +52,8 @@ abstract class OverFakeSharing {
         .on()
         .context()
         .streams()
-        .launchHostFunc(stream.device().id(), stream.handle(), () -> await(gate));
+        .launchHostFunc(stream.device().id(), stream.handle(), () -> Latches.await(gate));
     return gate;
-  }
-
-  static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   /** Whether a stream has work that cannot go on; asking a simulated stream drives its work. */

@@ -311,7 +311,7 @@ class PendingFreesTest {
     PendingFrees<CachedBlock> slow =
         new PendingFrees<>(_ -> {
           inside.countDown();
-          awaitQuietly(goOn);
+          Latches.await(goOn);
           back.set(true);
         });
     slow.free(used(one), home.state);
@@ -338,14 +338,6 @@ class PendingFreesTest {
       thread.join();
     }
     return all.get() && found.get();
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   @Test

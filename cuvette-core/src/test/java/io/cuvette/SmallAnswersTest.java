@@ -28,7 +28,7 @@ class SmallAnswersTest extends OverFakeSharing {
         new FakeDescriptors() {
           @Override
           public void close(int descriptor) {
-            await(goOn);
+            Latches.await(goOn);
             closed.add(descriptor);
           }
         };

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -126,10 +125,10 @@ class StreamAnswersTest {
             .start(() -> {
               others.captures().streamBeginCapture(0, handle, THREAD_LOCAL);
               begun.countDown();
-              await(go);
+              Latches.await(go);
               others.graphs().graphDestroy(others.captures().streamEndCapture(0, handle));
             });
-    await(begun);
+    Latches.await(begun);
     stream.close();
     assertThat(stream.isClosed()).isTrue();
     for (int i = 0; i < 3; i++) {
@@ -146,20 +145,12 @@ class StreamAnswersTest {
     assertThat(count("streamDestroy")).as("once").isOne();
   }
 
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
   @Test
   void waitForADevice_isNotForTheWorkOfAnother() {
     CudaStream other = cuda.device(1).createStream(StreamOptions.NON_BLOCKING);
     CudaStream exposed = cuda.device(1).createStream(StreamOptions.NON_BLOCKING);
     for (CudaStream each : List.of(other, exposed)) {
-      others.streams().launchHostFunc(1, each.state.handle, () -> await(go));
+      others.streams().launchHostFunc(1, each.state.handle, () -> Latches.await(go));
     }
     assertThat(exposed.handle()).isNotZero();
     buffer.fill((byte) 3, stream);

@@ -88,7 +88,7 @@ class TurnsTest {
             .start(() ->
                 turns.take(() -> {
                   inside.countDown();
-                  awaitQuietly(goOn);
+                  Latches.await(goOn);
                   return null;
                 }));
     inside.await();
@@ -132,21 +132,13 @@ class TurnsTest {
           Await.until(
               () -> other.getState() == Thread.State.TIMED_WAITING || without.getCount() == 0);
           other.interrupt();
-          awaitQuietly(without);
+          Latches.await(without);
           Await.until(() -> other.getState() == Thread.State.TIMED_WAITING || entered.get());
           return !entered.get();
         });
     other.join();
     assertThat(entered).isTrue();
     return waits && wasInterrupted.get();
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   /** At once: it would wait for a second, as for others, and then go on without a turn. */

@@ -368,7 +368,7 @@ class WorkMarkerTest {
     driver.atWait =
         () -> {
           waiting.countDown();
-          awaitQuietly(goOn);
+          Latches.await(goOn);
         };
     Thread first = Thread.ofPlatform().daemon().start(marker::await);
     waiting.await();
@@ -383,14 +383,6 @@ class WorkMarkerTest {
     second.join();
     assertThat(marker.isDone()).isTrue();
     assertThat(busy.waits()).isOne();
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   /** Fails the next call of a kind, and notes who is made to wait for an event. */

@@ -80,7 +80,7 @@ class WorkMarkerWaitTest {
           @Override
           public void eventSynchronize(int device, long event) {
             asking.countDown();
-            await(goOn);
+            Latches.await(goOn);
             super.eventSynchronize(device, event);
           }
         };
@@ -88,14 +88,6 @@ class WorkMarkerWaitTest {
     @Override
     public EventCalls events() {
       return eventCalls;
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
     }
   }
 }

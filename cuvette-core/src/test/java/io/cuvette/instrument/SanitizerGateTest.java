@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.CudaStream;
+import io.cuvette.Latches;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
@@ -12,7 +13,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,14 +23,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class SanitizerGateTest extends SanitizedCudaTestBase {
   private static final int BYTES = 4096;
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
 
   @Test
   void workBehindACallback_comesAfterWhatThatWaitedFor() {
@@ -50,7 +42,7 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     try (Buffer buffer = cuda.allocate(BYTES, stream);
         Buffer beside = cuda.allocate(BYTES, stream)) {
       buffer.fill((byte) 1, stream);
-      CompletableFuture<Void> callback = other.addCallback(() -> await(go));
+      CompletableFuture<Void> callback = other.addCallback(() -> Latches.await(go));
       beside.copyFrom(buffer, other);
       buffer.fill((byte) 2, other);
       stream.synchronize();
@@ -67,7 +59,7 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     CountDownLatch go = new CountDownLatch(1);
     try (Buffer buffer = cuda.allocate(BYTES, stream)) {
       buffer.fill((byte) 1, stream);
-      CompletableFuture<Void> callback = other.addCallback(() -> await(go));
+      CompletableFuture<Void> callback = other.addCallback(() -> Latches.await(go));
       buffer.fill((byte) 2, other);
       assertSilent();
       go.countDown();
@@ -101,7 +93,7 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     CountDownLatch go = new CountDownLatch(1);
     try (Buffer buffer = cuda.allocate(BYTES, stream)) {
       buffer.fill((byte) 1, other);
-      CompletableFuture<Void> callback = other.addCallback(() -> await(go));
+      CompletableFuture<Void> callback = other.addCallback(() -> Latches.await(go));
       buffer.fill((byte) 2, stream);
       assertOnly(Misuse.RACE);
       go.countDown();
@@ -211,7 +203,7 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     CountDownLatch go = new CountDownLatch(1);
     long memory = driver.memory().memAlloc(0, BYTES);
     fill(memory, BYTES, stream);
-    driver.streams().launchHostFunc(0, other.handle(), () -> await(go));
+    driver.streams().launchHostFunc(0, other.handle(), () -> Latches.await(go));
     fill(memory, BYTES, other);
     driver.streams().streamSynchronize(0, stream.handle());
     go.countDown();

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphNodeParams;
@@ -16,7 +17,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -387,7 +387,7 @@ class SanitizerHostRaceTest {
   void workThatNobodySees_mayChangeWhatCopiesBehindItRead(String way) {
     try (Machine on = new Machine(1)) {
       CountDownLatch queued = new CountDownLatch(1);
-      on.driver.delegate().streams().launchHostFunc(0, on.stream, () -> await(queued));
+      on.driver.delegate().streams().launchHostFunc(0, on.stream, () -> Latches.await(queued));
       changeUnseen(on, way);
       on.send(on.pinned);
       queued.countDown();
@@ -424,14 +424,6 @@ class SanitizerHostRaceTest {
       on.synchronize();
     }
     assertThat(reports).isEmpty();
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   @Test

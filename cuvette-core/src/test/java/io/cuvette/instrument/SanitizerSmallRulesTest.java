@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.StreamHandle;
@@ -17,7 +18,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -233,11 +233,11 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
               driver.captures().streamBeginCapture(0, StreamHandle.PER_THREAD, 1);
               write(block, StreamHandle.PER_THREAD);
               began.countDown();
-              await(used);
+              Latches.await(used);
               long graph = driver.captures().streamEndCapture(0, StreamHandle.PER_THREAD);
               driver.graphs().graphDestroy(graph);
             });
-    await(began);
+    Latches.await(began);
     write(block, StreamHandle.PER_THREAD);
     driver.events().eventRecord(0, event, StreamHandle.PER_THREAD);
     driver.streams().streamWaitEvent(0, first, event);
@@ -278,13 +278,5 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
         .isThrownBy(() -> throwing.streams().launchHostFunc(0, first, runs::incrementAndGet))
         .withMessageContaining("HOST_RACE");
     assertThat(runs).hasValue(1);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
   }
 }

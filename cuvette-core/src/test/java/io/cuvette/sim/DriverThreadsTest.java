@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.LaunchParameters;
@@ -19,7 +20,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -82,14 +82,6 @@ class DriverThreadsTest {
     return word;
   }
 
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   /** Who queues something makes a thread here, which would live on with what it had inherited. */
   @Test
   void threads_inheritNothing() {
@@ -131,7 +123,7 @@ class DriverThreadsTest {
       }
     }
     words.forEach(word -> word.set(ValueLayout.JAVA_INT, 0, 1));
-    await(all);
+    Latches.await(all);
   }
 
   /** Whatever was queued: work, functions, waits that nobody ends, in queues of either kind. */
@@ -170,9 +162,9 @@ class DriverThreadsTest {
             stream(driver),
             () -> {
               runs.countDown();
-              await(goOn);
+              Latches.await(goOn);
             });
-    await(runs);
+    Latches.await(runs);
     MemorySegment constant = Arena.ofAuto().allocate(64, 64);
     driver.memory().memHostRegister(0, constant, READ_ONLY);
     long other = stream(driver);
@@ -183,7 +175,7 @@ class DriverThreadsTest {
     for (int i = 0; i < 3; i++) {
       CountDownLatch ran = new CountDownLatch(1);
       driver.streams().launchHostFunc(1, 0, ran::countDown);
-      await(ran);
+      Latches.await(ran);
       driver.devices().ctxSynchronize(1);
     }
   }
@@ -223,7 +215,7 @@ class DriverThreadsTest {
         MemorySegment word = hold(driver, stream);
         if (isFunction) {
           word.set(ValueLayout.JAVA_INT, 0, 1);
-          driver.streams().launchHostFunc(0, stream, () -> await(function));
+          driver.streams().launchHostFunc(0, stream, () -> Latches.await(function));
         }
         driver.transfers().memsetD8Async(0, memory, (byte) 1, 64, stream);
         driver.events().eventRecord(0, event, stream);
@@ -258,7 +250,7 @@ class DriverThreadsTest {
       long stream = stream(on);
       CountDownLatch never = new CountDownLatch(1);
       if (isFunction) {
-        on.streams().launchHostFunc(0, stream, () -> await(never));
+        on.streams().launchHostFunc(0, stream, () -> Latches.await(never));
       } else {
         MemorySegment _ = hold(on, stream);
       }

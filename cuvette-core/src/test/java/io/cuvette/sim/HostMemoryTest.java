@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Await;
@@ -273,7 +274,7 @@ class HostMemoryTest extends SimTestBase {
               0,
               stream,
               () -> {
-                awaitQuietly(goOn);
+                Latches.await(goOn);
                 throw new IllegalStateException("oops");
               });
       AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
@@ -290,14 +291,6 @@ class HostMemoryTest extends SimTestBase {
       assertThat(thrown.get())
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.LAUNCH_FAILED));
-    }
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

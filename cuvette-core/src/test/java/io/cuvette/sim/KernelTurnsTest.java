@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
@@ -109,7 +110,7 @@ class KernelTurnsTest {
                 t -> {
                   t.syncThreads();
                   if (t.threadX() == 2) {
-                    await(never);
+                    Latches.await(never);
                   }
                   t.syncThreads();
                 })
@@ -122,14 +123,6 @@ class KernelTurnsTest {
           shape,
           CudaStatus.LAUNCH_TIMEOUT,
           "thread (2, 0, 0): its function has waited for PT0.02S");
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("interrupted", e);
     }
   }
 

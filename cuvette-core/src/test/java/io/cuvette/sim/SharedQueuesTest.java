@@ -6,6 +6,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -17,7 +18,6 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
@@ -189,7 +189,7 @@ class SharedQueuesTest {
     MemorySegment flag = word(driver, 0);
     long first = stream(driver, 0);
     long second = stream(driver, 0);
-    driver.streams().launchHostFunc(0, first, () -> await(over));
+    driver.streams().launchHostFunc(0, first, () -> Latches.await(over));
     copy(driver, flag, word(driver, 1), second);
     SimTestBase.assertFails(
         CudaStatus.LAUNCH_TIMEOUT,
@@ -209,7 +209,7 @@ class SharedQueuesTest {
     long legacyId = driver.streams().streamGetId(0, 0);
     long blockingId = driver.streams().streamGetId(0, blocking);
     long besideId = driver.streams().streamGetId(0, besideLegacy);
-    driver.streams().launchHostFunc(0, 0, () -> await(over));
+    driver.streams().launchHostFunc(0, 0, () -> Latches.await(over));
     copy(driver, to, from, 0);
     copy(driver, to, from, blocking);
     copy(driver, to, from, blocking);
@@ -226,14 +226,6 @@ class SharedQueuesTest {
         CudaStatus.LAUNCH_TIMEOUT,
         text,
         () -> driver.streams().streamSynchronize(0, besideBlocking));
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      boolean _ = latch.await(60, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @Test
@@ -293,7 +285,7 @@ class SharedQueuesTest {
     CountDownLatch goOn = new CountDownLatch(1);
     long held = stream(driver, 0);
     long filled = stream(driver, 0);
-    driver.streams().launchHostFunc(0, held, () -> await(goOn));
+    driver.streams().launchHostFunc(0, held, () -> Latches.await(goOn));
     AtomicInteger queued = new AtomicInteger();
     List<Integer> ran = new CopyOnWriteArrayList<>();
     Thread filling =
@@ -412,7 +404,7 @@ class SharedQueuesTest {
         Buffer buffer = cuda.allocate(64);
         CudaStream held = cuda.device(0).createStream();
         CudaStream filled = cuda.device(0).createStream()) {
-      var _ = held.addCallback(() -> await(goOn));
+      var _ = held.addCallback(() -> Latches.await(goOn));
       for (int i = 0; i < 3; i++) {
         Thread thread =
             Thread.ofPlatform()

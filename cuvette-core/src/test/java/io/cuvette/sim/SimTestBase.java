@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.queue.SimStream;
@@ -10,7 +11,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 
@@ -19,7 +19,6 @@ abstract class SimTestBase {
   static final long KIB = 1L << 10;
   static final long MIB = 1L << 20;
   static final long GIB = 1L << 30;
-  private static final long PATIENCE_SECONDS = 40;
 
   /** What messages have where a value of theirs is missing. */
   private static final String[] UNFILLED = {"%d", "%s", "%x", "%,d", "null"};
@@ -47,16 +46,8 @@ abstract class SimTestBase {
 
   static CountDownLatch hold(SimulatedDriver driver, int device, long stream) {
     CountDownLatch goOn = new CountDownLatch(1);
-    driver.streams().launchHostFunc(device, stream, () -> await(goOn));
+    driver.streams().launchHostFunc(device, stream, () -> Latches.await(goOn));
     return goOn;
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      boolean _ = latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   static void assertFails(CudaStatus status, String message, ThrowingCallable call) {

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -96,7 +97,7 @@ class StreamsApartTest extends SimTestBase {
             0,
             apart,
             () -> {
-              await(goOn);
+              Latches.await(goOn);
               throw new IllegalStateException("the device fails");
             });
     fill(0, apart);
@@ -113,13 +114,5 @@ class StreamsApartTest extends SimTestBase {
         () -> driver.streams().streamSynchronize(0, apart));
     assertFails(
         CudaStatus.LAUNCH_FAILED, "the device fails", () -> driver.devices().ctxSynchronize(0));
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -162,7 +163,7 @@ class StreamsTest extends SimTestBase {
             stream,
             () -> {
               started.countDown();
-              awaitQuietly(go);
+              Latches.await(go);
               order.add("function");
             });
     driver.transfers().memsetD8Async(0, driver.memory().memAlloc(0, 64), (byte) 0, 64, other);
@@ -172,14 +173,6 @@ class StreamsTest extends SimTestBase {
     go.countDown();
     driver.streams().streamSynchronize(0, stream);
     assertThat(order).containsExactly("function");
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @Test
@@ -244,7 +237,7 @@ class StreamsTest extends SimTestBase {
             0,
             one,
             () -> {
-              awaitQuietly(goOn);
+              Latches.await(goOn);
               throw new IllegalStateException("the second");
             });
     long later = driver.ordered().memAllocAsync(0, 64, one);
@@ -320,7 +313,7 @@ class StreamsTest extends SimTestBase {
             stream,
             () -> {
               started.countDown();
-              awaitQuietly(never);
+              Latches.await(never);
             });
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread waiter =
@@ -354,7 +347,7 @@ class StreamsTest extends SimTestBase {
             0,
             stream,
             () -> {
-              awaitQuietly(queued);
+              Latches.await(queued);
               Thread.currentThread().interrupt();
             });
     driver.streams().launchHostFunc(0, stream, ran::countDown);

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
@@ -81,14 +82,6 @@ class WaitingKernelTest {
         .hasMessageContaining(text);
   }
 
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("interrupted", e);
-    }
-  }
-
   @Test
   void functionThatWaitsForAThreadThatWaitsForTheDriver_fails_andTheThreadGoesOn()
       throws InterruptedException {
@@ -102,7 +95,7 @@ class WaitingKernelTest {
                         int _ = driver.devices().deviceGetCount();
                         answered.countDown();
                       }));
-                  awaitQuietly(answered);
+                  Latches.await(answered);
                   t.setInt(t.pointer(0), 1);
                 })
             .withPatience(SHORT);
@@ -125,7 +118,7 @@ class WaitingKernelTest {
             .start(() -> {
               synchronized (monitor) {
                 isHeld.countDown();
-                awaitQuietly(goOn);
+                Latches.await(goOn);
               }
             });
     isHeld.await();
@@ -152,7 +145,7 @@ class WaitingKernelTest {
         kernel(
                 t -> {
                   if (t.threadX() == 3) {
-                    awaitQuietly(never);
+                    Latches.await(never);
                   }
                   t.syncThreads();
                 })
@@ -169,7 +162,7 @@ class WaitingKernelTest {
         kernel(
                 t -> {
                   left.set(t);
-                  awaitQuietly(never);
+                  Latches.await(never);
                 })
             .withPatience(SHORT);
     assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited");
@@ -331,7 +324,7 @@ class WaitingKernelTest {
                 })
             .withPatience(SHORT);
     assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited");
-    awaitQuietly(wrote);
+    Latches.await(wrote);
     assertThat(refused.get()).hasMessageContaining("is used after its end");
   }
 
@@ -360,7 +353,7 @@ class WaitingKernelTest {
                 })
             .withPatience(SHORT);
     assertFails(kernel, 1, CudaStatus.LAUNCH_TIMEOUT, "its function has waited");
-    awaitQuietly(goesOn);
+    Latches.await(goesOn);
     Thread.State state = worker.get().getState();
     while (state != Thread.State.WAITING && refusals.get() < many) {
       Thread.onSpinWait();

@@ -9,16 +9,12 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.UserObject;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.concurrent.locks.LockSupport;
 
 /** What every driver promises about captures and graphs. Extend it in the tests of a driver. */
 public abstract class DriverCaptureContract {
   private static final int RELAXED = 2;
   private static final long NULL_STREAM = 0;
   private static final int BYTES = 512;
-
-  /** How often something that a thread of the driver does is looked for, a millisecond apart. */
-  private static final int LOOKS = 5000;
 
   /** For subclasses. */
   protected DriverCaptureContract() {}
@@ -206,7 +202,7 @@ public abstract class DriverCaptureContract {
     }
     assertThat(object.isDestroyed()).isFalse();
     driver.graphs().graphExecDestroy(executable);
-    awaitDestroyed(object);
+    GraphBench.awaitDestroyed(object);
     driver.memory().memFree(0, memory);
     driver.memory().memFreeHost(0, pinned.address());
     driver.streams().streamDestroy(0, stream);
@@ -228,7 +224,7 @@ public abstract class DriverCaptureContract {
         CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streams().streamQuery(0, stream));
     Refused.with(
         CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.captures().streamEndCapture(0, stream));
-    awaitDestroyed(object);
+    GraphBench.awaitDestroyed(object);
     driver.streams().streamDestroy(0, stream);
   }
 
@@ -242,14 +238,7 @@ public abstract class DriverCaptureContract {
     UserObject object = driver.graphs().userObjectCreate();
     assertThat(object.isDestroyed()).isFalse();
     driver.graphs().userObjectRelease(object.handle());
-    awaitDestroyed(object);
-  }
-
-  private static void awaitDestroyed(UserObject object) {
-    for (int i = 0; i < LOOKS && !object.isDestroyed(); i++) {
-      LockSupport.parkNanos(1_000_000);
-    }
-    assertThat(object.isDestroyed()).isTrue();
+    GraphBench.awaitDestroyed(object);
   }
 
   private static void join(Thread thread) {

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
-import java.util.concurrent.CountDownLatch;
 
 /** What every driver promises about events. Extend it in the tests of a driver. */
 public abstract class DriverEventContract {
@@ -55,11 +54,10 @@ public abstract class DriverEventContract {
   public void recordedEvent_isDoneWithTheWorkBeforeIt(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     long event = driver.events().eventCreate(0, NO_TIMING);
-    CountDownLatch gate = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    Gate gate = Gate.on(driver, 0, stream);
     driver.events().eventRecord(0, event, stream);
     assertThat(driver.events().eventQuery(0, event)).isFalse();
-    gate.countDown();
+    gate.open();
     driver.events().eventSynchronize(0, event);
     assertThat(driver.events().eventQuery(0, event)).isTrue();
     driver.streams().streamDestroy(0, stream);
@@ -122,23 +120,14 @@ public abstract class DriverEventContract {
     long end = driver.events().eventCreate(0, 0);
     driver.events().eventRecord(0, start, stream);
     driver.streams().streamSynchronize(0, stream);
-    CountDownLatch gate = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    Gate gate = Gate.on(driver, 0, stream);
     driver.events().eventRecord(0, end, stream);
     Refused.with(CudaStatus.NOT_READY, () -> driver.events().eventElapsedTime(0, start, end));
-    gate.countDown();
+    gate.open();
     driver.streams().streamSynchronize(0, stream);
     assertThat(driver.events().eventElapsedTime(0, start, end)).isGreaterThanOrEqualTo(0);
     driver.events().eventDestroy(0, start);
     driver.events().eventDestroy(0, end);
     driver.streams().streamDestroy(0, stream);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

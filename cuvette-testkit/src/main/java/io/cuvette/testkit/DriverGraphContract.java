@@ -13,7 +13,6 @@ import io.cuvette.driver.UserObject;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * What every driver promises about graphs and what is instantiated from them. Extend it in the
@@ -25,9 +24,6 @@ public abstract class DriverGraphContract {
   private static final int INVALID_STRUCTURE = 2;
   private static final int TOPOLOGY_CHANGED = 2;
   private static final int TYPE_CHANGED = 3;
-
-  /** How often something that a thread of the driver does is looked for, a millisecond apart. */
-  private static final int LOOKS = 5000;
 
   /** For subclasses. */
   protected DriverGraphContract() {}
@@ -251,15 +247,8 @@ public abstract class DriverGraphContract {
       assertThat(bench.runOnce(clone)).isEqualTo(15);
       assertThat(object.isDestroyed()).isFalse();
       bench.graphs.graphDestroy(clone);
-      awaitDestroyed(object);
+      GraphBench.awaitDestroyed(object);
     }
-  }
-
-  private static void awaitDestroyed(UserObject object) {
-    for (int i = 0; i < LOOKS && !object.isDestroyed(); i++) {
-      LockSupport.parkNanos(1_000_000);
-    }
-    assertThat(object.isDestroyed()).isTrue();
   }
 
   /**

@@ -81,10 +81,9 @@ public abstract class DriverStreamContract {
   @CudaTest
   public void heldStream_isNotDone_untilItIsLetGo(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
-    CountDownLatch gate = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    Gate gate = Gate.on(driver, 0, stream);
     assertThat(driver.streams().streamQuery(0, stream)).isFalse();
-    gate.countDown();
+    gate.open();
     driver.streams().streamSynchronize(0, stream);
     assertThat(driver.streams().streamQuery(0, stream)).isTrue();
     driver.streams().streamDestroy(0, stream);
@@ -134,13 +133,12 @@ public abstract class DriverStreamContract {
     long first = driver.streams().streamCreateWithPriority(0, 1, 0);
     long second = driver.streams().streamCreateWithPriority(0, 1, 0);
     long event = driver.events().eventCreate(0, 2);
-    CountDownLatch gate = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, first, () -> await(gate));
+    Gate gate = Gate.on(driver, 0, first);
     driver.events().eventRecord(0, event, first);
     driver.streams().streamWaitEvent(0, second, event);
     driver.events().eventDestroy(0, event);
     assertThat(driver.streams().streamQuery(0, second)).isFalse();
-    gate.countDown();
+    gate.open();
     driver.streams().streamSynchronize(0, second);
     assertThat(driver.streams().streamQuery(0, first)).isTrue();
     driver.streams().streamDestroy(0, first);
@@ -200,12 +198,11 @@ public abstract class DriverStreamContract {
   @CudaTest
   public void destroyedStream_finishesItsWork(CudaDriver driver) throws InterruptedException {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
-    CountDownLatch gate = new CountDownLatch(1);
+    Gate gate = Gate.on(driver, 0, stream);
     CountDownLatch reached = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, stream, () -> await(gate));
     driver.streams().launchHostFunc(0, stream, reached::countDown);
     driver.streams().streamDestroy(0, stream);
-    gate.countDown();
+    gate.open();
     reached.await();
     driver.devices().ctxSynchronize(0);
   }
@@ -229,13 +226,5 @@ public abstract class DriverStreamContract {
           CudaStatus.INVALID_HANDLE, () -> driver.streams().launchHostFunc(0, handle, () -> {}));
     }
     driver.events().eventDestroy(0, event);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -1,6 +1,8 @@
 package io.cuvette.testkit;
 
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
+import io.cuvette.driver.CudaDriver;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -26,13 +28,14 @@ public final class Gate implements AutoCloseable {
    */
   public static Gate on(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
+    CudaDevice device = stream.device();
+    return on(device.cuda().driver(), device.id(), stream.handle());
+  }
+
+  /** The same for a stream of the driver. */
+  static Gate on(CudaDriver driver, int device, long stream) {
     Gate gate = new Gate();
-    stream
-        .device()
-        .cuda()
-        .driver()
-        .streams()
-        .launchHostFunc(stream.device().id(), stream.handle(), gate::await);
+    driver.streams().launchHostFunc(device, stream, gate::await);
     return gate;
   }
 

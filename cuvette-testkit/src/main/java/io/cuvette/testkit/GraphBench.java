@@ -12,9 +12,11 @@ import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.UserObject;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What tests of graphs need: a stream, the kernels of {@code graphs.cu}, and some numbers on the
@@ -24,6 +26,9 @@ final class GraphBench implements AutoCloseable {
   static final int COUNT = 64;
   static final long BYTES = 4L * COUNT;
   static final int RELAXED = 2;
+
+  /** How often something that a thread of the driver does is looked for, a millisecond apart. */
+  private static final int LOOKS = 5000;
 
   private static final LaunchShape SHAPE =
       new LaunchShape(2, 1, 1, COUNT / 2, 1, 1, 1, 1, 1, 0, false, false);
@@ -157,6 +162,14 @@ final class GraphBench implements AutoCloseable {
     driver.captures().streamBeginCapture(0, stream, RELAXED);
     body.run();
     return driver.captures().streamEndCapture(0, stream);
+  }
+
+  /** A thread of the driver destroys an object once nothing keeps it, a moment later. */
+  static void awaitDestroyed(UserObject object) {
+    for (int i = 0; i < LOOKS && !object.isDestroyed(); i++) {
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertThat(object.isDestroyed()).isTrue();
   }
 
   @Override

@@ -25,6 +25,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -89,7 +90,7 @@ class FailedStepTest {
       Buffer used = resource.allocate(BYTES, gone);
       other.waitFor(gone);
       CountDownLatch gate = new CountDownLatch(1);
-      cuda.driver().streams().launchHostFunc(0, other.handle(), () -> await(gate));
+      cuda.driver().streams().launchHostFunc(0, other.handle(), () -> Latches.await(gate));
       used.recordUse(other);
       gone.close();
       used.close();
@@ -245,7 +246,7 @@ class FailedStepTest {
     CudaDevice device = cuda.device(0);
     var ending = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
     CountDownLatch gate = new CountDownLatch(1);
-    CompletableFuture<Void> held = stream.addCallback(() -> await(gate));
+    CompletableFuture<Void> held = stream.addCallback(() -> Latches.await(gate));
     ending.allocate(BYTES, stream).close();
     ending.close();
     gate.countDown();
@@ -289,14 +290,6 @@ class FailedStepTest {
       return null;
     } catch (CudaException e) {
       return e.status();
-    }
-  }
-
-  private static void await(CountDownLatch gate) {
-    try {
-      assertThat(gate.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -66,7 +67,7 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void stream_waitsForTheRecordOfTheOtherProcess() {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.transfers().memsetD8Async(0, ours, (byte) 1, 4, out);
     exporter.events().eventRecord(0, event, out);
     importer.streams().streamWaitEvent(0, in, opened);
@@ -78,21 +79,13 @@ class SimEventSharingTest extends SimSharingBase {
     assertThat(read(importer, theirs, 2)).containsExactly(2, 1);
   }
 
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   @Test
   void wait_isForTheRecordThatWasNewestThen_notForALaterOne() {
     CountDownLatch go = new CountDownLatch(1);
     exporter.events().eventRecord(0, event, out);
     awaitDone(importer, opened);
     importer.streams().streamWaitEvent(0, in, opened);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     importer.streams().streamSynchronize(0, in);
     assertThat(importer.events().eventQuery(0, opened)).isFalse();
@@ -105,7 +98,7 @@ class SimEventSharingTest extends SimSharingBase {
   void laterRecordOfAnotherStream_doesNotEndAnEarlierWait() {
     CountDownLatch go = new CountDownLatch(1);
     long slow = stream(exporter);
-    exporter.streams().launchHostFunc(0, slow, () -> await(go));
+    exporter.streams().launchHostFunc(0, slow, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, slow);
     importer.streams().streamWaitEvent(0, in, opened);
     exporter.events().eventRecord(0, event, out);
@@ -160,7 +153,7 @@ class SimEventSharingTest extends SimSharingBase {
   void recordFromBeforeTheExport_countsToo() {
     CountDownLatch go = new CountDownLatch(1);
     long early = exporter.events().eventCreate(0, INTERPROCESS);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, early, out);
     long seen =
         importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, early));
@@ -197,7 +190,7 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void questionAboutTheRecordOfAnother_waitsForNoneOfItsOwn() {
     CountDownLatch go = new CountDownLatch(1);
-    importer.streams().launchHostFunc(0, in, () -> await(go));
+    importer.streams().launchHostFunc(0, in, () -> Latches.await(go));
     importer.events().eventRecord(0, opened, in);
     assertThat(importer.events().eventQuery(0, opened)).isFalse();
     exporter.events().eventRecord(0, event, out);
@@ -219,7 +212,7 @@ class SimEventSharingTest extends SimSharingBase {
   void closedDriver_leavesNoThreadForItsRecords() throws InterruptedException {
     Set<Thread> others = recorders();
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     Set<Thread> own = recorders();
     own.removeAll(others);
@@ -237,7 +230,7 @@ class SimEventSharingTest extends SimSharingBase {
     CountDownLatch go = new CountDownLatch(1);
     CountDownLatch behind = new CountDownLatch(1);
     CountDownLatch free = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     importer.streams().streamWaitEvent(0, in, opened);
     importer.streams().launchHostFunc(0, in, behind::countDown);
@@ -251,7 +244,7 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void closedRecorder_isNotWaitedFor() {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     importer.streams().streamWaitEvent(0, in, opened);
     assertThat(importer.streams().streamQuery(0, in)).isFalse();
@@ -272,7 +265,7 @@ class SimEventSharingTest extends SimSharingBase {
             0,
             out,
             () -> {
-              await(recorded);
+              Latches.await(recorded);
               throw new IllegalStateException("the device fails");
             });
     exporter.events().eventRecord(0, event, out);
@@ -304,7 +297,7 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void closeOfAWaitingDriver_endsTheWait() throws InterruptedException {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     AtomicReference<Throwable> ended = new AtomicReference<>();
     Thread waiting =

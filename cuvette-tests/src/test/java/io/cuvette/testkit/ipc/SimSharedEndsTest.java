@@ -7,6 +7,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -95,7 +96,7 @@ class SimSharedEndsTest extends SimSharingBase {
     long opened =
         importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     exporter.events().eventRecord(0, event, out);
     importer.streams().streamWaitEvent(0, in, opened);
     importer.events().eventDestroy(0, opened);
@@ -103,14 +104,6 @@ class SimSharedEndsTest extends SimSharingBase {
     go.countDown();
     importer.streams().streamSynchronize(0, in);
     assertThat(importer.liveSharedFiles()).isZero();
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @Test

@@ -13,12 +13,12 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedKernel;
 import io.cuvette.sim.SimulatedKernels;
 import io.cuvette.sim.SimulatedParameter;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
@@ -40,16 +40,8 @@ class SimSharedExactTest extends SimSharingBase {
   /** Stops a stream for a while. */
   private static CountDownLatch hold(SimulatedDriver driver, long stream) {
     CountDownLatch go = new CountDownLatch(1);
-    driver.streams().launchHostFunc(0, stream, () -> await(go));
+    driver.streams().launchHostFunc(0, stream, () -> Latches.await(go));
     return go;
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      boolean _ = latch.await(30, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @Test

@@ -11,6 +11,7 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.support.Latches;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -74,7 +75,7 @@ class SimSharedFilesTest extends SimSharingBase {
     long opened =
         importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     for (int i = 0; i < ENTRIES; i++) {
       exporter.events().eventRecord(0, event, out);
     }
@@ -111,7 +112,7 @@ class SimSharedFilesTest extends SimSharingBase {
     long opened =
         importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
     CountDownLatch go = new CountDownLatch(1);
-    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.streams().launchHostFunc(0, out, () -> Latches.await(go));
     for (int i = 0; i < ENTRIES; i++) {
       exporter.events().eventRecord(0, event, out);
     }
@@ -277,14 +278,6 @@ class SimSharedFilesTest extends SimSharingBase {
       DESCRIPTORS.close(small);
     }
     assertThat(importer.liveSharedFiles()).isZero();
-  }
-
-  private static void await(CountDownLatch go) {
-    try {
-      boolean _ = go.await(40, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   /** The bytes that mappings of shared files of some size take. */

@@ -23,6 +23,7 @@ import io.cuvette.driver.LaunchParameters;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -30,7 +31,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -193,7 +193,7 @@ class LaunchEdgesTest {
       own.synchronize();
       stream(other, scale, data);
       other.synchronize();
-      CompletableFuture<Void> held = other.addCallback(() -> await(go));
+      CompletableFuture<Void> held = other.addCallback(() -> Latches.await(go));
       stream(other, scale, data);
       data.close();
       try (Buffer next = cuda.allocate(512, own)) {
@@ -209,14 +209,6 @@ class LaunchEdgesTest {
 
   private static void stream(CudaStream stream, CudaKernel scale, Buffer data) {
     stream.launch(scale, LaunchConfig.of(1, 32), data, 1f, 32);
-  }
-
-  private static void await(CountDownLatch go) {
-    try {
-      assertThat(go.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   interface Values {

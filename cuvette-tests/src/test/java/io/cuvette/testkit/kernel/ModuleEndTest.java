@@ -18,6 +18,7 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.Latches;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -47,7 +48,7 @@ class ModuleEndTest {
       CudaKernel scale = module.kernel("scale"); // loaded now: that would wait for held streams
       stream.launch(scale, SMALL, data, 1f, COUNT);
       stream.synchronize();
-      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      CompletableFuture<Void> held = stream.addCallback(() -> Latches.await(go));
       stream.launch(scale, SMALL, data, 2f, COUNT);
       module.close();
       assertThat(module.isClosed()).isTrue();
@@ -105,7 +106,7 @@ class ModuleEndTest {
     CountDownLatch go = new CountDownLatch(1);
     AtomicBoolean released = new AtomicBoolean();
     try (CudaModule module = TestKernels.launches(cuda)) {
-      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      CompletableFuture<Void> held = stream.addCallback(() -> Latches.await(go));
       CompletableFuture<Boolean> late =
           CompletableFuture.supplyAsync(
               () -> {
@@ -145,14 +146,6 @@ class ModuleEndTest {
     float[] ones = new float[COUNT];
     Arrays.fill(ones, 1f);
     return ones;
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @CudaTest
@@ -313,7 +306,7 @@ class ModuleEndTest {
     try {
       CudaModule module = TestKernels.launches(cuda);
       CudaKernel nothing = module.kernel("doNothing");
-      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      CompletableFuture<Void> held = stream.addCallback(() -> Latches.await(go));
       stream.launch(nothing, SMALL);
       AtomicInteger failures = new AtomicInteger();
       script.answer(

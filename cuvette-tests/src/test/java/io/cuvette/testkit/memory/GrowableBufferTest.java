@@ -24,10 +24,10 @@ import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
 import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -303,7 +303,7 @@ class GrowableBufferTest {
       buffer.grow(2 * MIB);
       buffer.grow(8 * MIB);
       CountDownLatch over = new CountDownLatch(1);
-      var _ = busy.addCallback(() -> await(over));
+      var _ = busy.addCallback(() -> Latches.await(over));
       buffer.fill((byte) 1, busy);
       CompletableFuture<Void> shrunk =
           other.addCallback(() -> {
@@ -322,14 +322,6 @@ class GrowableBufferTest {
       }
       buffer.shrink(MIB);
       assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new CancellationException("interrupted");
     }
   }
 

@@ -17,9 +17,9 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -126,7 +126,7 @@ class GrowableWorkTest {
       buffer.grow(2 * MIB);
       buffer.grow(8 * MIB);
       CountDownLatch over = new CountDownLatch(1);
-      var _ = busy.addCallback(() -> await(over));
+      var _ = busy.addCallback(() -> Latches.await(over));
       buffer.fill((byte) 1, busy);
       var shrunk =
           other.addCallback(() -> {
@@ -147,14 +147,6 @@ class GrowableWorkTest {
       }
       buffer.shrink(MIB);
       assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new CancellationException("interrupted");
     }
   }
 

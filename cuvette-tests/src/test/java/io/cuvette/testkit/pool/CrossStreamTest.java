@@ -18,11 +18,11 @@ import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
+import io.cuvette.testkit.support.Latches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -117,7 +117,7 @@ class CrossStreamTest {
       Buffer used = pool.allocate(4 * UNIT, gone);
       pool.allocate(UNIT, taker).close();
       third.waitFor(taker);
-      CompletableFuture<Void> opened = held.addCallback(() -> await(gate));
+      CompletableFuture<Void> opened = held.addCallback(() -> Latches.await(gate));
       gone.waitFor(held);
       used.fill((byte) 1, gone);
       used.close();
@@ -214,14 +214,6 @@ class CrossStreamTest {
       }
     }
     assertThat(freed).containsExactly(true);
-  }
-
-  private static void await(CountDownLatch gate) {
-    try {
-      assertThat(gate.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   /** Whatever the order of streams, the late reader sees the old bytes. */

@@ -20,12 +20,12 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -232,7 +232,7 @@ class ElasticEdgesTest {
           call -> {
             Object answer = call.proceed();
             if (asked.compareAndSet(false, true)) {
-              var _ = one.addCallback(() -> await(over));
+              var _ = one.addCallback(() -> Latches.await(over));
               meanwhile.fill((byte) 2, one);
               meanwhile.close();
             }
@@ -278,14 +278,6 @@ class ElasticEdgesTest {
         assertThat(wrong).isEmpty();
       }
       List.of(all[1], all[3], all[4]).forEach(Buffer::close);
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(40, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
     }
   }
 

@@ -24,6 +24,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import io.cuvette.testkit.support.OneChunk;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -47,7 +48,7 @@ class ExactLimitTest {
   /** Holds the work of a stream back for a while, by another thread than this one. */
   private static CountDownLatch hold(Cuda cuda, CudaStream stream) {
     CountDownLatch gate = new CountDownLatch(1);
-    cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> await(gate));
+    cuda.driver().streams().launchHostFunc(0, stream.handle(), () -> Latches.await(gate));
     return gate;
   }
 
@@ -61,14 +62,6 @@ class ExactLimitTest {
           }
           gate.countDown();
         });
-  }
-
-  private static void await(CountDownLatch gate) {
-    try {
-      boolean _ = gate.await(40, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @CudaTest(memory = "64MiB")
@@ -140,8 +133,8 @@ class ExactLimitTest {
             })) {
       Buffer a = pool.allocate(MIB);
       Buffer b = pool.allocate(MIB);
-      cuda.driver().streams().launchHostFunc(0, one.handle(), () -> await(first));
-      cuda.driver().streams().launchHostFunc(0, two.handle(), () -> await(second));
+      cuda.driver().streams().launchHostFunc(0, one.handle(), () -> Latches.await(first));
+      cuda.driver().streams().launchHostFunc(0, two.handle(), () -> Latches.await(second));
       a.fill((byte) 1, one);
       b.fill((byte) 1, two);
       a.close();

@@ -18,6 +18,7 @@ import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -204,9 +205,9 @@ class CallbackBesideFreesTest {
       CompletableFuture<Void> callback =
           held.addCallback(() -> {
             begun.countDown();
-            assertThat(await(looked)).isTrue();
+            Latches.await(looked);
           });
-      assertThat(await(begun)).isTrue();
+      Latches.await(begun);
       assertThat(pool.freeAllBlocks()).isEqualTo(MIB);
       assertThat(pool.totalBytes()).isZero();
       pool.assertConsistent();
@@ -214,14 +215,6 @@ class CallbackBesideFreesTest {
       callback.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     } finally {
       looked.countDown();
-    }
-  }
-
-  private static boolean await(CountDownLatch latch) {
-    try {
-      return latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 }

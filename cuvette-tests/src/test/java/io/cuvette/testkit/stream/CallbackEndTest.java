@@ -15,6 +15,7 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -244,7 +245,7 @@ class CallbackEndTest {
     CountDownLatch closing = new CountDownLatch(1);
     all.add(
         stream.addCallback(() -> {
-          awaitLatch(closing);
+          Latches.await(closing);
           ran.incrementAndGet();
           refused.set(refusal(stream));
         }));
@@ -302,7 +303,7 @@ class CallbackEndTest {
                   // closed
                 }
               });
-      awaitLatch(started);
+      Latches.await(started);
       cuda.close();
       adding.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
       for (CompletableFuture<Void> each : all) {
@@ -318,13 +319,5 @@ class CallbackEndTest {
 
   private static void await(CompletableFuture<Void> future) throws Exception {
     future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-  }
-
-  private static void awaitLatch(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(2 * PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -14,6 +14,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
@@ -117,12 +118,12 @@ class CallbackOrderTest {
     CompletableFuture<Void> done =
         stream.addCallback(() -> {
           started.countDown();
-          await(go);
+          Latches.await(go);
           over.set(true);
         });
     try (CudaEvent event = stream.record()) {
       other.waitFor(event);
-      await(started);
+      Latches.await(started);
       assertThat(stream.isDone()).isFalse();
       assertThat(event.isDone()).isFalse();
       assertThat(other.isDone()).isFalse();
@@ -160,7 +161,7 @@ class CallbackOrderTest {
     CountDownLatch go = new CountDownLatch(1);
     List<Integer> seen = new ArrayList<>(); // by one callback at a time
     try (CudaStream stream = cuda.device(0).createStream()) {
-      CompletableFuture<Void> _ = stream.addCallback(() -> await(go));
+      CompletableFuture<Void> _ = stream.addCallback(() -> Latches.await(go));
       Thread opening = Thread.ofPlatform().start(go::countDown);
       for (int i = 0; i < count; i++) {
         int number = i;
@@ -202,14 +203,6 @@ class CallbackOrderTest {
           wrong.incrementAndGet();
         }
       }
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

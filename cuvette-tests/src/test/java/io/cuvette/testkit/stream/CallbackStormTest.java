@@ -12,6 +12,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -94,7 +95,7 @@ class CallbackStormTest {
         CompletableFuture<Void> done =
             stream.addCallback(() -> {
               started.countDown();
-              await(freeing);
+              Latches.await(freeing);
               try (PinnedBuffer host = cuda.directPinned().allocate(1 << 16);
                   CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
                   Buffer more = MemoryResource.direct().allocate(1 << 16, other)) {
@@ -105,7 +106,7 @@ class CallbackStormTest {
               }
               over.set(true);
             });
-        await(started);
+        Latches.await(started);
         for (AutoCloseable closed : List.of(direct, pinned)) {
           closers.add(
               CompletableFuture.runAsync(
@@ -134,7 +135,7 @@ class CallbackStormTest {
             cuda.device(0).legacyStream(),
             cuda.device(0).perThreadStream())) {
       CountDownLatch go = new CountDownLatch(1);
-      CompletableFuture<Void> done = stream.addCallback(() -> await(go));
+      CompletableFuture<Void> done = stream.addCallback(() -> Latches.await(go));
       assertThat(stream.isDone()).as("%s", stream).isFalse();
       go.countDown();
       stream.synchronize();
@@ -190,13 +191,5 @@ class CallbackStormTest {
 
   private static void await(CompletableFuture<Void> future) throws Exception {
     future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

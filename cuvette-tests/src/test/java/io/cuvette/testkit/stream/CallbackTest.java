@@ -13,6 +13,7 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Latches;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -90,7 +91,7 @@ class CallbackTest {
       buffer.fill((byte) 6, stream);
       CompletableFuture<Void> done =
           stream.addCallback(() -> {
-            awaitLatch(latch);
+            Latches.await(latch);
             content.set(Bytes.of(buffer));
             try (Buffer more = cuda.allocate(128)) {
               more.fill((byte) 1);
@@ -108,7 +109,7 @@ class CallbackTest {
   void callbackOfOneStream_doesNotHoldAnothersBack(CudaStream slow, CudaStream quick)
       throws Exception {
     CountDownLatch latch = new CountDownLatch(1);
-    CompletableFuture<Void> blocked = slow.addCallback(() -> awaitLatch(latch));
+    CompletableFuture<Void> blocked = slow.addCallback(() -> Latches.await(latch));
     await(quick.onComplete());
     assertThat(blocked).isNotDone();
     latch.countDown();
@@ -271,13 +272,5 @@ class CallbackTest {
 
   private static void await(CompletableFuture<Void> future) throws Exception {
     future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-  }
-
-  private static void awaitLatch(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -19,6 +19,7 @@ import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -35,14 +36,6 @@ class HeldStreamsTest {
   private static final int REFUSED = 17_000;
   private static final int BYTES = 4096;
 
-  private static void await(CountDownLatch gate) {
-    try {
-      boolean _ = gate.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   /** Two callbacks at once: the one that returns lets its stream go on, and not the other's. */
   @CudaTest(seeds = 5)
   void callbackThatReturns_letsItsOwnStreamGoOnAlone(
@@ -54,7 +47,7 @@ class HeldStreamsTest {
       CompletableFuture<Void> held =
           one.addCallback(() -> {
             begun.countDown();
-            await(gate);
+            Latches.await(gate);
           });
       seen.fill((byte) 1, one);
       begun.await();

@@ -33,7 +33,7 @@ public final class AtOnce {
       int number = i;
       all.add(
           start(() -> {
-            awaitBegin(begin);
+            Latches.await(begin);
             body.accept(number);
           }));
     }
@@ -42,14 +42,6 @@ public final class AtOnce {
       thread.join();
     }
     assertNoFailures();
-  }
-
-  private static void awaitBegin(CountDownLatch begin) {
-    try {
-      begin.await();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   /** No thread has thrown so far. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Latches;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.SimulatedPace;
@@ -141,7 +142,7 @@ class SimSchedulerTest {
       SimStream stream = new SimStream(device, 10 + i, SimStream.NON_BLOCKING, 0);
       Runnable function =
           () -> {
-            awaitUninterruptibly(queued);
+            Latches.await(queued);
             threads.add(Thread.currentThread());
             left.countDown();
           };
@@ -217,7 +218,7 @@ class SimSchedulerTest {
             device.legacy(),
             () -> {
               began.countDown();
-              awaitUninterruptibly(goOn);
+              Latches.await(goOn);
             },
             0);
     scheduler.submit(function);
@@ -247,14 +248,6 @@ class SimSchedulerTest {
       step.run();
     } finally {
       scheduler.lock.lock();
-    }
-  }
-
-  private static void awaitUninterruptibly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 
