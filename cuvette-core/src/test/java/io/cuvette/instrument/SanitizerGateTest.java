@@ -3,14 +3,22 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
 import io.cuvette.Latches;
+import io.cuvette.LaunchConfig;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedKernel;
+import io.cuvette.sim.SimulatedKernels;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.sim.SimulatedParameter;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -209,6 +217,98 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     go.countDown();
     driver.streams().streamSynchronize(0, other.handle());
     driver.memory().memFree(0, memory);
+    assertSilent();
+  }
+
+  /** Copies in the stream that is held and behind it. */
+  @Test
+  void hostInACallback_changesAndReads_whatWorkBehindItUses() {
+    CountDownLatch queued = new CountDownLatch(1);
+    try (PinnedBuffer in = cuda.allocatePinned(BYTES);
+        PinnedBuffer out = cuda.allocatePinned(BYTES);
+        Buffer one = cuda.allocate(BYTES, stream);
+        Buffer two = cuda.allocate(BYTES, stream)) {
+      in.segment().fill((byte) 1);
+      two.fill((byte) 2, stream);
+      out.copyFrom(two, stream);
+      CompletableFuture<Void> callback =
+          stream.addCallback(() -> {
+            Latches.await(queued);
+            in.copyFrom(MemorySegment.ofArray(new byte[BYTES]));
+            out.copyTo(MemorySegment.ofArray(new byte[BYTES]));
+          });
+      one.copyFrom(in, stream);
+      other.waitFor(stream);
+      two.copyFrom(in, other);
+      out.copyFrom(two, other);
+      queued.countDown();
+      callback.join();
+      other.synchronize();
+    }
+    assertSilent();
+  }
+
+  /** Of three copies in one stream, before and behind a word, and when that is written. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void hostThatChangesWhatACopyReads_isEarlyEnough_whileTheCopyIsHeld(int changed) {
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
+    try (PinnedBuffer in = cuda.allocatePinned(3 * BYTES);
+        Buffer target = cuda.allocate(3 * BYTES, stream)) {
+      in.segment().fill((byte) 1);
+      for (int i = 0; i < 3; i++) {
+        target.slice(i * BYTES, BYTES).copyFrom(in.slice(i * BYTES, BYTES), stream);
+        if (i == 0) {
+          driver.streams().streamWaitValue32(0, stream.handle(), word.address(), 1, 1);
+        }
+      }
+      PinnedBuffer part = in.slice(changed * BYTES, BYTES);
+      if (changed == 2) {
+        word.set(ValueLayout.JAVA_INT, 0, 1);
+      }
+      part.copyFrom(MemorySegment.ofArray(new byte[BYTES]));
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      if (changed != 1) {
+        assertOnly(Misuse.HOST_RACE);
+      }
+      stream.synchronize();
+      reports.removeIf(report -> changed != 1); // found by the bytes as well
+    }
+    driver.memory().memFreeHost(0, word.address());
+    assertSilent();
+  }
+
+  /** What a kernel has touched is known when it is done. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void hostThatReadsWhatAKernelChanges_isEarlyEnough_whileTheKernelIsHeld(boolean isHeld) {
+    SimulatedKernel kernel =
+        SimulatedKernel.of(
+            "setBehindAGate",
+            thread -> thread.setInt(thread.pointer(0), 1),
+            SimulatedParameter.POINTER);
+    SimulatedKernels.register(kernel);
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
+    try (CudaModule module = CudaModule.load(cuda, SimulatedKernels.ptx(List.of(kernel)));
+        PinnedBuffer memory = cuda.allocatePinned(BYTES)) {
+      memory.segment().fill((byte) 0);
+      CudaKernel set = module.kernel(kernel.name());
+      assertThat(set.parameters()).isPresent(); // loaded
+      driver.streams().streamWaitValue32(0, stream.handle(), word.address(), 1, 1);
+      stream.launch(set, LaunchConfig.of(1, 1), memory);
+      if (!isHeld) {
+        word.set(ValueLayout.JAVA_INT, 0, 1);
+      }
+      memory.copyTo(MemorySegment.ofArray(new byte[BYTES]));
+      word.set(ValueLayout.JAVA_INT, 0, 1);
+      stream.synchronize();
+      if (!isHeld) {
+        assertOnly(Misuse.HOST_RACE);
+      }
+    }
+    driver.memory().memFreeHost(0, word.address());
     assertSilent();
   }
 }

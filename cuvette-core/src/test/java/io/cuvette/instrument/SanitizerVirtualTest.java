@@ -305,6 +305,18 @@ class SanitizerVirtualTest extends SanitizerTestBase {
     assertSilent();
   }
 
+  /** Nothing tells that both are one, so neither is new from then on. */
+  @Test
+  void memoryMappedTwice_isReadAtOnePlace_whatWasWrittenAtTheOther() {
+    long handle = map(0);
+    read(0, 0, 1);
+    reported(Misuse.UNINITIALIZED_READ);
+    map(1, handle);
+    write(0, 1, 1);
+    read(0, 0, 1);
+    assertSilent();
+  }
+
   /** By the handle that it was made with, and by one that was asked for. */
   @Test
   void memoryThatOthersHave_mayBeWrittenByThem_whereverItIsMapped() {

@@ -90,12 +90,17 @@ public final class AccessHistory {
 
   /**
    * A use that is not known to be finished although what the host does matters to it; of launches
-   * that is known later.
+   * that is known later, and what the host still holds up comes behind what it does now.
    */
   @Nullable Access besideHost(Range range, HappensBefore order) {
     Kind kind = range.kind();
     return find(
-        range, use -> use.watcher() == null && use.conflictsWith(kind) && !order.isFinished(use));
+        range,
+        use ->
+            use.watcher() == null
+                && use.conflictsWith(kind)
+                && !order.isFinished(use)
+                && !use.isHeld());
   }
 
   /**
@@ -215,9 +220,10 @@ public final class AccessHistory {
       byRange.tidy(use -> order.isFinished(use) ? null : use, Access::isLike);
     }
 
-    /** What is true of no last read of a stream is true of none before it. */
+    /** What is true of no last read of a stream is true of none before it, but for gates. */
     @Nullable Access find(Range range, Predicate<Access> condition) {
-      return condition.test(last) ? byRange.find(range.address(), range.bytes(), condition) : null;
+      boolean canBe = last.isHeld() || condition.test(last);
+      return canBe ? byRange.find(range.address(), range.bytes(), condition) : null;
     }
   }
 }

@@ -10,7 +10,6 @@ import io.cuvette.instrument.internal.report.Findings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -26,8 +25,8 @@ public final class KnownLaunches {
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
   private boolean isTold;
 
-  /** Two that use a block, and the gates before the second of which nothing was learned yet. */
-  private record Pair(Access first, Access second, KnownBlock block, List<BooleanSupplier> gates) {
+  /** Two that use a block. */
+  private record Pair(Access first, Access second, KnownBlock block) {
     boolean areLaunches() {
       return first.watcher() != null || second.watcher() != null;
     }
@@ -45,10 +44,9 @@ public final class KnownLaunches {
   /** Notes a use before it is one of those of its block. */
   void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
-    List<BooleanSupplier> gates = order.closedBefore(access.lane());
-    boolean isGated = !gates.isEmpty();
+    boolean isGated = !access.gates().isEmpty();
     if (isTold || isGated) {
-      Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block, gates));
+      Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block));
       before.meeting(access, isGated, order, meet);
     }
     while (pairs.size() > MOST_PAIRS) {
@@ -63,7 +61,11 @@ public final class KnownLaunches {
 
   private void meet(Pair pair) {
     Access access = pair.second;
-    if (access.lane() == order.host || !pair.gates.isEmpty()) {
+    boolean isByHost = access.lane() == order.host;
+    if (isByHost && pair.first.isHeld()) {
+      return; // the host may open the gate when it has done this
+    }
+    if (isByHost || !access.gates().isEmpty()) {
       access.site().takeStack();
     }
     pairs.put(List.of(work(pair.first), work(access)), pair);
@@ -83,8 +85,7 @@ public final class KnownLaunches {
 
   /** Whether the first is done before a gate of the second has opened. */
   private boolean isOrdered(Pair pair) {
-    return order.isFinished(pair.first)
-        && pair.gates.stream().anyMatch(BooleanSupplier::getAsBoolean);
+    return order.isFinished(pair.first) && pair.second.isHeld();
   }
 
   private boolean isCompared(Pair pair, Findings findings) {

@@ -86,7 +86,7 @@ public final class KnownMappings {
     unmapped.clear(address, bytes);
     live.put(address, mapping);
     if (!used.add(handle)) {
-      written(mapping);
+      writtenWhereMapped(handle);
     }
   }
 
@@ -115,6 +115,11 @@ public final class KnownMappings {
   public void shared(long handle) {
     used.add(handle);
     shared.add(handle);
+    writtenWhereMapped(handle);
+  }
+
+  /** What is written at one of its places is written at all. */
+  private void writtenWhereMapped(long handle) {
     live.values().stream().filter(mapping -> mapping.handle == handle).forEach(this::written);
   }
 

@@ -316,7 +316,8 @@ public final class KnownMemory {
   }
 
   /** Notes work that was queued. */
-  public void use(Access access) {
+  public void use(Access work) {
+    Access access = work.behind(order.closedBefore(work.lane()));
     KnownBlock block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
       KnownBlock lent = block.lentAround(access.range().address());

@@ -2,7 +2,9 @@ package io.cuvette.instrument.internal.order;
 
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.List;
 import java.util.Locale;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,11 +14,32 @@ import org.jspecify.annotations.Nullable;
  *     somebody learns how far the stream is
  * @param watcher who learns what of the range a launch touches; null for other work, and if the
  *     driver does not tell
+ * @param gates whether each of the gates before it that were closed when it was queued is closed
  */
 public record Access(
-    Lane lane, long number, Range range, CallTrace site, @Nullable LaunchWatcher watcher) {
+    Lane lane,
+    long number,
+    Range range,
+    CallTrace site,
+    @Nullable LaunchWatcher watcher,
+    List<BooleanSupplier> gates) {
+  public Access(
+      Lane lane, long number, Range range, CallTrace site, @Nullable LaunchWatcher watcher) {
+    this(lane, number, range, site, watcher, List.of());
+  }
+
   public Access(Lane lane, long number, Range range, CallTrace site) {
     this(lane, number, range, site, null);
+  }
+
+  /** The same behind gates. */
+  public Access behind(List<BooleanSupplier> closed) {
+    return closed.isEmpty() ? this : new Access(lane, number, range, site, watcher, closed);
+  }
+
+  /** Whether it cannot begin before the host opens a gate. */
+  public boolean isHeld() {
+    return gates.stream().anyMatch(BooleanSupplier::getAsBoolean);
   }
 
   /** Whether its order to another use of the same bytes matters: one of them writes. */

@@ -92,6 +92,7 @@ public final class HappensBefore {
   /** Has later work of a stream come behind a gate, and so after what the host knows by then. */
   public void gate(Lane lane, BooleanSupplier closed) {
     gates.computeIfAbsent(lane, _ -> new TreeMap<>()).put(lane.next(), closed);
+    Clock _ = lane.known(); // what comes next is not like what is before
   }
 
   /** For each stream whose gates before what a stream queues now are closed: whether they are. */
