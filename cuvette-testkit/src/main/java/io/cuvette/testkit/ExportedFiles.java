@@ -1,7 +1,9 @@
 package io.cuvette.testkit;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.VirtualCalls;
+import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingVirtual;
 import java.io.IOException;
@@ -22,6 +24,24 @@ final class ExportedFiles {
   private final Map<Integer, Export> exports = new ConcurrentHashMap<>();
 
   private record Export(Object file, Throwable site) {}
+
+  /** A driver whose exports are noted. */
+  ForwardingDriver over(CudaDriver driver) {
+    return new ForwardingDriver(driver) {
+      private final IpcCalls sharing = over(driver.sharing());
+      private final VirtualCalls virtual = over(driver.virtual());
+
+      @Override
+      public IpcCalls sharing() {
+        return sharing;
+      }
+
+      @Override
+      public VirtualCalls virtual() {
+        return virtual;
+      }
+    };
+  }
 
   /** Calls that export pools. */
   ForwardingIpc over(IpcCalls calls) {

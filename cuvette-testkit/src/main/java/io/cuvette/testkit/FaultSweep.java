@@ -29,9 +29,11 @@ import org.jspecify.annotations.Nullable;
  * which it is called, with every other error that the driver documents for it.
  *
  * <p>Each run has a new driver, watched by a {@link SanitizerDriver}. A run with a fault must end
- * in time, throw a {@link CudaException} or another allowed type, and leave no memory and no
- * handle; what it tried to free while the fault refused does not count as left. Closing the driver
- * it is given does nothing. Not thread-safe.
+ * in time, throw a {@link CudaException} or another allowed type, and leave no memory, handle,
+ * thread of the library or open descriptor; what it tried to free while the fault refused does not
+ * count as left. Threads and descriptors are looked at when all runs are over: a run left one if it
+ * lives on, and a descriptor if each repetition of the run leaves one too. Closing the driver it is
+ * given does nothing. Not thread-safe.
  *
  * <pre>{@code
  * FaultSweep.over(() -> newDriver())
@@ -55,8 +57,10 @@ public final class FaultSweep {
   private Leftovers leftovers = _ -> List.of();
   private Duration timeLimit = Duration.ofSeconds(30);
   private WatchedRun.Patience patience = Thread::join;
+  private @Nullable Duration settling;
   private long maximumCalls = 10_000;
   private @Nullable CudaStatus status;
+  private OpenFiles files = new OpenFiles();
   private boolean everyError = true;
   private long first = 1;
   private int step = 1;
@@ -273,6 +277,12 @@ public final class FaultSweep {
     return this;
   }
 
+  /** Replaces how long a thread or a descriptor may need after a run. */
+  FaultSweep settling(Duration time) {
+    settling = time;
+    return this;
+  }
+
   /**
    * Sets the call at which the sweep stops; 10,000 if not set.
    *
@@ -297,14 +307,25 @@ public final class FaultSweep {
    */
   public SweepReport run(UseCase useCase) throws InterruptedException {
     Objects.requireNonNull(useCase, "useCase");
-    SweepTally tally = new SweepTally();
+    files = new OpenFiles();
+    SweepTally tally = new SweepTally(settling);
     SweepRun plain = plain(useCase, tally);
+    judgeProcess(useCase, tally);
     if (tally.findings.isEmpty()) {
       for (FaultMode mode : FaultMode.values()) {
         sweep(useCase, mode, plain.calls(), tally);
       }
+      judgeProcess(useCase, tally);
     }
     return tally.report(plain.calls());
+  }
+
+  private void judgeProcess(UseCase useCase, SweepTally tally) throws InterruptedException {
+    tally.findings.addAll(
+        tally.suspects.judge(place -> {
+          tally.runs++;
+          return attempt(useCase, place.mode(), place.number(), place.status()).left();
+        }));
   }
 
   private SweepRun plain(UseCase useCase, SweepTally tally) throws InterruptedException {
@@ -390,8 +411,7 @@ public final class FaultSweep {
   private SweepRun attempt(
       UseCase useCase, FaultMode mode, long number, @Nullable CudaStatus status)
       throws InterruptedException {
-    CudaDriver driver = Objects.requireNonNull(drivers.get(), "drivers.get()");
-    SweepRun run = new SweepRun(driver, mode, number, status, ignored);
+    SweepRun run = new SweepRun(drivers, mode, number, status, ignored, files);
     run.run(useCase, timeLimit, patience);
     run.judge(allowed, recoverable, leftovers);
     return run;
@@ -401,12 +421,18 @@ public final class FaultSweep {
   private static final class SweepTally {
     private final List<SweepFinding> findings = new ArrayList<>();
     private long runs;
+    private final SweepSuspects suspects;
     private long faults;
+
+    SweepTally(@Nullable Duration settling) {
+      suspects = new SweepSuspects(settling);
+    }
 
     void add(SweepRun run) {
       runs++;
       faults += run.fired() ? 1 : 0;
       findings.addAll(run.findings());
+      suspects.add(run);
     }
 
     SweepReport report(long calls) {

@@ -64,8 +64,18 @@ final class ProcessWatch {
 
   private static Set<Thread> threads() {
     Set<Thread> ours = new HashSet<>(Thread.getAllStackTraces().keySet());
-    ours.removeIf(thread -> !thread.getName().startsWith(OURS));
+    ours.removeIf(thread -> !isOurs(thread));
     return ours;
+  }
+
+  static boolean isOurs(Thread thread) {
+    return thread.getName().startsWith(OURS);
+  }
+
+  /** The numbers of all open files; none where the system does not report them. */
+  static Set<String> descriptors() {
+    String[] numbers = DESCRIPTORS.toFile().list();
+    return numbers == null ? Set.of() : Set.of(numbers);
   }
 
   /** The open files by descriptor; none where the system does not report them. */
@@ -82,6 +92,11 @@ final class ProcessWatch {
       return new HashMap<>();
     }
     return open;
+  }
+
+  /** The open file of a descriptor; empty if there is none. */
+  static String target(String descriptor) {
+    return target(DESCRIPTORS.resolve(descriptor));
   }
 
   private static String target(Path descriptor) {

@@ -15,12 +15,14 @@ import java.io.StringWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BiPredicate;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a swept use case: a driver, a fault, and what came of it. Not thread-safe. */
@@ -33,6 +35,7 @@ final class SweepRun {
       Set.of("memFree", "memFreeHost", "ipcCloseMemHandle");
 
   private final CudaDriver base;
+  private final ExportedFiles exported = new ExportedFiles();
   private final SanitizerDriver sanitizer;
   private final Faults faults;
   private final FaultMode mode;
@@ -40,20 +43,43 @@ final class SweepRun {
   private final Set<Misuse> ignored;
   private final Queue<SanitizerReport> misuses = new ConcurrentLinkedQueue<>();
   private final List<SweepFinding> findings = new ArrayList<>();
+  private final @Nullable CudaStatus status;
+  private final ThreadGroup threads = new ThreadGroup("fault-sweep");
+  private final OpenFiles files;
   private WatchedRun.Outcome outcome = new WatchedRun.Outcome(null, null);
+  private LeftInProcess left = LeftInProcess.NOTHING;
 
-  /** A run that fails call {@code number}, or none for 0. */
+  /**
+   * Where a run had its fault. Immutable.
+   *
+   * @param mode how long the fault lasts
+   * @param number the call that fails, 0 for none
+   * @param status what it fails with, null for the usual
+   * @param call the call that failed
+   * @param fired whether one did
+   */
+  record Place(
+      FaultMode mode, long number, @Nullable CudaStatus status, String call, boolean fired) {
+    SweepFinding left(String detail) {
+      return new SweepFinding(Problem.LEFT_BEHIND, mode, fired ? number : 0, call, detail);
+    }
+  }
+
+  /** A run on a new driver that fails call {@code number}, or none for 0. */
   SweepRun(
-      CudaDriver base,
+      Supplier<? extends CudaDriver> drivers,
       FaultMode mode,
       long number,
       @Nullable CudaStatus status,
-      Set<Misuse> ignored) {
-    this.base = base;
+      Set<Misuse> ignored,
+      OpenFiles files) {
+    this.files = files;
+    base = Objects.requireNonNull(drivers.get(), "drivers.get()");
     this.mode = mode;
     this.number = number;
+    this.status = status;
     this.ignored = ignored;
-    sanitizer = SanitizerDriver.reporting(base, misuses::add);
+    sanitizer = SanitizerDriver.reporting(exported.over(base), misuses::add);
     faults = number == 0 ? Faults.none(sanitizer) : Faults.of(sanitizer, number, mode, status);
   }
 
@@ -81,7 +107,7 @@ final class SweepRun {
   void run(UseCase useCase, Duration limit, WatchedRun.Patience patience)
       throws InterruptedException {
     CudaDriver shielded = new SweptDriver(faults.driver(), faults);
-    outcome = WatchedRun.of(() -> useCase.run(shielded), limit, patience);
+    outcome = WatchedRun.of(() -> useCase.run(shielded), threads, limit, patience);
   }
 
   /** Finds what is wrong with the run, and closes the driver unless the run still has it. */
@@ -97,6 +123,30 @@ final class SweepRun {
     judgeLeftovers(leftovers);
     judgeMisuses();
     close();
+    judgeProcess();
+  }
+
+  /** Descriptors that were exported belong to this run; whose others are, nobody knows here. */
+  private void judgeProcess() {
+    List<Throwable> open = exported.open();
+    for (Throwable site : open) {
+      add(Problem.LEFT_BEHIND, "%s is open\n%s".formatted(site.getMessage(), stack(site)));
+    }
+    LeftInProcess all = LeftInProcess.of(threads, files);
+    left = open.isEmpty() ? all : all.withoutFiles();
+  }
+
+  /** What it had in the process when it was over. */
+  LeftInProcess left() {
+    return left;
+  }
+
+  Place place() {
+    return new Place(mode, number, status, call(), fired());
+  }
+
+  private String call() {
+    return fault().map(one -> one.call() + " with " + one.status()).orElse("none");
   }
 
   private void close() {
@@ -158,8 +208,7 @@ final class SweepRun {
   }
 
   private void add(Problem problem, String detail) {
-    String call = fault().map(one -> one.call() + " with " + one.status()).orElse("none");
-    findings.add(new SweepFinding(problem, mode, fired() ? number : 0, call, detail));
+    findings.add(new SweepFinding(problem, mode, fired() ? number : 0, call(), detail));
   }
 
   private static String stack(Throwable thrown) {

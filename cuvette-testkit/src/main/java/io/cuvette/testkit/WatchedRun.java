@@ -33,11 +33,19 @@ final class WatchedRun {
    */
   record Outcome(@Nullable Throwable thrown, @Nullable String hung) {}
 
-  /** Runs the body; at the time limit, notes the stacks, interrupts it, and leaves it. */
-  static Outcome of(Body body, Duration limit, Patience patience) throws InterruptedException {
+  /**
+   * Runs the body on a thread of the group, to which belong those that it starts; at the time
+   * limit, notes the stacks, interrupts it, and leaves it.
+   */
+  static Outcome of(Body body, ThreadGroup group, Duration limit, Patience patience)
+      throws InterruptedException {
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Thread thread =
-        Thread.ofPlatform().daemon().name("fault-sweep").unstarted(() -> run(body, thrown));
+        Thread.ofPlatform()
+            .group(group)
+            .daemon()
+            .name(group.getName())
+            .unstarted(() -> run(body, thrown));
     thread.start();
     if (patience.awaitEnd(thread, limit)) {
       return new Outcome(thrown.get(), null);
