@@ -6,7 +6,9 @@ import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
+import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -53,13 +55,19 @@ public final class KnownGraphs {
    * @param recorded the handle of the event that it records; 0 for none
    * @param awaited the handle of the event that it waits for; 0 for none
    * @param watcher who learns it, of all launches; null if nobody does
+   * @param function the function of the host that it runs; null for none
    */
-  public record NodeEvents(long recorded, long awaited, @Nullable LaunchWatcher watcher) {
+  public record NodeEvents(
+      long recorded,
+      long awaited,
+      @Nullable LaunchWatcher watcher,
+      @Nullable HostFunction function) {
     public static NodeEvents of(GraphNodeParams params) {
       return new NodeEvents(
           params instanceof GraphNodeParams.EventRecord made ? made.event() : 0,
           params instanceof GraphNodeParams.EventWait made ? made.event() : 0,
-          params instanceof GraphNodeParams.Kernel made ? made.parameters().watcher() : null);
+          params instanceof GraphNodeParams.Kernel made ? made.parameters().watcher() : null,
+          params instanceof GraphNodeParams.Host(HostFunction made) ? made : null);
     }
   }
 
@@ -71,6 +79,12 @@ public final class KnownGraphs {
     private List<Use> uses;
     private NodeEvents events;
     private boolean enabled = true;
+
+    /** Whether it comes behind a function of the host, as nodes are listed before those behind. */
+    private boolean isLate;
+
+    /** The run of its function in the last launch. */
+    private long run;
 
     Node(long handle, List<Use> uses, NodeEvents events) {
       this.handle = handle;
@@ -104,6 +118,10 @@ public final class KnownGraphs {
           .filter(from -> all.stream().filter(writes).noneMatch(to -> to.range.overlaps(from)));
     }
 
+    List<HostFunction> functions() {
+      return nodes.stream().flatMap(node -> Stream.ofNullable(node.events.function)).toList();
+    }
+
     @Nullable Node find(long handle) {
       return nodes.stream().filter(node -> node.handle == handle).findFirst().orElse(null);
     }
@@ -121,6 +139,11 @@ public final class KnownGraphs {
     made.objects = objects.of(graph);
     made.nodes =
         nodes.stream().map(each -> new Node(each.node, uses(each.ranges), each.events)).toList();
+    boolean isLate = false;
+    for (Node node : made.nodes) {
+      node.isLate = isLate;
+      isLate |= node.events.function != null;
+    }
     note(made, nodes);
     executables.put(executable, made);
   }
@@ -193,7 +216,10 @@ public final class KnownGraphs {
     executables.remove(executable);
   }
 
-  /** Whether a launch in a stream may use what its nodes use. */
+  /**
+   * Whether a launch in a stream may use what its nodes use. If it runs functions of the host, that
+   * is noted too: they may tell others that what is before them is done while it is queued.
+   */
   public void check(long executable, Lane lane, CallTrace here, Findings findings) {
     Executable known = executables.get(executable);
     if (known == null) {
@@ -208,17 +234,24 @@ public final class KnownGraphs {
     }
     for (Node node : known.nodes) {
       if (node.enabled) {
-        node.uses.forEach(use -> check(use, node.events.watcher != null, lane, here, findings));
+        boolean isLater = node.isLate || node.events.watcher != null;
+        node.uses.forEach(use -> check(use, isLater, lane, here, findings));
         known.toHost(node).forEach(from -> memory.contents.check(from, here, findings));
       }
     }
+    List<HostFunction> functions = known.functions();
+    if (!functions.isEmpty()) {
+      use(known, false, lane, here);
+      streams.order.gate(lane, () -> functions.stream().anyMatch(HostFunction::isPending));
+      use(known, true, lane, here);
+    }
   }
 
-  private void check(Use use, boolean isTold, Lane lane, CallTrace here, Findings findings) {
+  private void check(Use use, boolean isLater, Lane lane, CallTrace here, Findings findings) {
     if (memory.isLive(use.block)) {
       if (!use.block.holds(use.range)) {
         KnownMemory.outOfBounds(use.block, use.range, here, findings);
-      } else if (!isTold) { // else races are known later
+      } else if (!isLater) { // else races are looked at then
         memory.checkRace(use.range, lane, here, findings);
       }
     } else if (use.block.freed() != null) {
@@ -231,18 +264,37 @@ public final class KnownGraphs {
     }
   }
 
+  private void use(Executable known, boolean isLate, Lane lane, CallTrace here) {
+    long number = lane.next();
+    for (Node node : known.nodes) {
+      if (node.enabled && node.isLate == isLate) {
+        node.uses.forEach(
+            use -> note(use, new Access(lane, number, use.range, here, node.events.watcher)));
+      }
+    }
+    for (Node node : known.nodes) {
+      if (node.events.function != null && node.isLate == isLate) {
+        node.run = node.events.function.expect(node.run, lane.known());
+      }
+    }
+  }
+
+  /** Notes that a launch was refused, and gives what is done for all that is known. */
+  public Clock refused(long executable, @Nullable Lane lane) {
+    Executable known = executables.get(executable);
+    List<HostFunction> functions = known == null ? List.of() : known.functions();
+    functions.forEach(HostFunction::skip);
+    return functions.isEmpty() ? KnownStreams.nothing() : streams.workOf(lane);
+  }
+
   /** Notes a launch that the driver took. */
   public void launched(long executable, Lane lane, CallTrace here) {
     Executable known = executables.get(executable);
     if (known == null) {
       return;
     }
-    long number = lane.next();
-    for (Node node : known.nodes) {
-      if (node.enabled) {
-        node.uses.forEach(
-            use -> note(use, new Access(lane, number, use.range, here, node.events.watcher)));
-      }
+    if (known.functions().isEmpty()) {
+      use(known, false, lane, here);
     }
     known.inputs.forEach(address -> {
       KnownBlock _ = memory.free(address, here);

@@ -3,57 +3,67 @@ package io.cuvette.instrument.internal.sanitizer;
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.GraphCalls;
-import io.cuvette.driver.GraphEdge;
-import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
-import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.ForwardingGraphs;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.KnownObjects;
+import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The part of the sanitizer that watches graphs. Thread-safe. */
-public final class SanitizerGraphs implements GraphCalls {
+public final class SanitizerGraphs extends ForwardingGraphs {
   private final GraphCalls calls;
   private final SanitizerCore core;
   private final GraphReading reading;
   private final boolean tells;
 
   public SanitizerGraphs(CudaDriver driver, SanitizerCore core) {
+    super(driver.graphs());
     this.calls = driver.graphs();
     this.core = core;
     this.reading = new GraphReading(calls, core);
     this.tells = driver.isSimulated();
   }
 
-  /** What a node does, of which somebody learns what a kernel touches, if the driver tells it. */
+  /** What a node does, of which somebody learns what a kernel touches, and when a function runs. */
   private GraphNodeParams told(GraphNodeParams params) {
-    return tells && params instanceof GraphNodeParams.Kernel(var kernel, var shape, var given)
-        ? new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(KnownLaunches.watcher()))
-        : params;
+    return switch (params) {
+      case GraphNodeParams.Kernel(var kernel, var shape, var given) when tells ->
+          new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(KnownLaunches.watcher()));
+      case GraphNodeParams.Host(var function) when !(function instanceof HostFunction) ->
+          new GraphNodeParams.Host(new HostFunction(function, core::finish));
+      default -> params;
+    };
   }
 
   @Override
   public void graphLaunch(int device, long executable, long stream) {
     CallTrace site = CallTrace.of("graphLaunch", "executable", executable, "stream", stream);
-    core.check(_ -> core.memory.hostReads.clear());
     Lane lane =
         core.locked(findings -> {
+          core.memory.hostReads.clear();
           Lane into = core.streams.lane(device, stream, site, findings);
           if (into != null && into.capture() == null) {
+            core.streams.order.join(into);
+            core.memory.hostReads.unseen(into, site);
             core.graphs.check(executable, into, site, findings);
           }
           return into;
         });
-    core.unseen(lane, site);
-    calls.graphLaunch(device, executable, stream);
+    try {
+      calls.graphLaunch(device, executable, stream);
+    } catch (RuntimeException e) {
+      core.finish(core.locked(_ -> core.graphs.refused(executable, lane)));
+      throw e;
+    }
     if (lane != null && lane.capture() == null) {
       core.check(_ -> core.graphs.launched(executable, lane, site));
     }
@@ -100,84 +110,8 @@ public final class SanitizerGraphs implements GraphCalls {
   }
 
   @Override
-  public void graphDestroyNode(long node) {
-    calls.graphDestroyNode(node);
-  }
-
-  @Override
-  public GraphNodeType graphNodeGetType(long node) {
-    return calls.graphNodeGetType(node);
-  }
-
-  @Override
-  public GraphNodeParams graphNodeGetParams(long node) {
-    return calls.graphNodeGetParams(node);
-  }
-
-  @Override
   public void graphNodeSetParams(int device, long node, GraphNodeParams params) {
     calls.graphNodeSetParams(device, node, told(params));
-  }
-
-  @Override
-  public int graphKernelNodeGetPriority(long node) {
-    return calls.graphKernelNodeGetPriority(node);
-  }
-
-  @Override
-  public void graphKernelNodeSetPriority(long node, int priority) {
-    calls.graphKernelNodeSetPriority(node, priority);
-  }
-
-  @Override
-  public long graphNodeFindInClone(long node, long clone) {
-    return calls.graphNodeFindInClone(node, clone);
-  }
-
-  @Override
-  public long[] graphGetNodes(long graph) {
-    return calls.graphGetNodes(graph);
-  }
-
-  @Override
-  public long[] graphGetRootNodes(long graph) {
-    return calls.graphGetRootNodes(graph);
-  }
-
-  @Override
-  public List<GraphEdge> graphGetEdges(long graph) {
-    return calls.graphGetEdges(graph);
-  }
-
-  @Override
-  public long[] graphNodeGetDependencies(long node) {
-    return calls.graphNodeGetDependencies(node);
-  }
-
-  @Override
-  public long[] graphNodeGetDependentNodes(long node) {
-    return calls.graphNodeGetDependentNodes(node);
-  }
-
-  @Override
-  public void graphAddDependencies(long graph, List<GraphEdge> edges) {
-    calls.graphAddDependencies(graph, edges);
-  }
-
-  @Override
-  public void graphRemoveDependencies(long graph, List<GraphEdge> edges) {
-    calls.graphRemoveDependencies(graph, edges);
-  }
-
-  @Override
-  public long graphConditionalHandleCreate(
-      int device, long graph, int defaultValue, boolean assignsDefault) {
-    return calls.graphConditionalHandleCreate(device, graph, defaultValue, assignsDefault);
-  }
-
-  @Override
-  public String graphDebugDotPrint(long graph, int flags) {
-    return calls.graphDebugDotPrint(graph, flags);
   }
 
   @Override
@@ -189,11 +123,6 @@ public final class SanitizerGraphs implements GraphCalls {
       core.check(_ -> core.graphs.instantiated(made.executable(), graph, nodes));
     }
     return made;
-  }
-
-  @Override
-  public long graphExecGetFlags(long executable) {
-    return calls.graphExecGetFlags(executable);
   }
 
   @Override
@@ -222,34 +151,9 @@ public final class SanitizerGraphs implements GraphCalls {
   }
 
   @Override
-  public boolean graphNodeGetEnabled(long executable, long node) {
-    return calls.graphNodeGetEnabled(executable, node);
-  }
-
-  @Override
-  public void graphUpload(int device, long executable, long stream) {
-    calls.graphUpload(device, executable, stream);
-  }
-
-  @Override
   public void graphExecDestroy(long executable) {
     core.check(_ -> core.graphs.destroyed(executable));
     calls.graphExecDestroy(executable);
-  }
-
-  @Override
-  public long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute) {
-    return calls.deviceGetGraphMemAttribute(device, attribute);
-  }
-
-  @Override
-  public void deviceResetGraphMemAttribute(int device, GraphMemAttribute attribute) {
-    calls.deviceResetGraphMemAttribute(device, attribute);
-  }
-
-  @Override
-  public void deviceGraphMemTrim(int device) {
-    calls.deviceGraphMemTrim(device);
   }
 
   @Override

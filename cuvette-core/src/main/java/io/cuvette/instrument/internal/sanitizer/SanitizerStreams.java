@@ -4,9 +4,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
+import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The part of the sanitizer that watches streams. Thread-safe. */
 public final class SanitizerStreams implements StreamCalls {
@@ -89,24 +89,15 @@ public final class SanitizerStreams implements StreamCalls {
 
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
+    HostFunction told = new HostFunction(function, core::finish);
     Clock before = core.workBeforeNext("launchHostFunc", device, stream);
-    AtomicBoolean isOver = new AtomicBoolean();
-    Runnable announced =
-        () -> {
-          try {
-            core.finish(before);
-          } finally { // somebody may wait for it
-            try {
-              function.run();
-            } finally {
-              isOver.set(true);
-            }
-          }
-        };
     Lane lane = core.lane("launchHostFunc", device, stream);
     core.unseen(lane, CallTrace.passing("launchHostFunc", "stream", stream));
-    calls.launchHostFunc(device, stream, announced);
-    core.gate(lane, () -> !isOver.get());
+    if (lane == null || lane.capture() == null) { // else launches run it
+      long _ = told.expect(0, before);
+    }
+    calls.launchHostFunc(device, stream, told);
+    core.gate(lane, told::isPending);
   }
 
   @Override
