@@ -144,10 +144,15 @@ class SanitizerGraphFunctionTest {
 
   @Test
   void functionThatANodeIsGiven_tellsTheSame() {
-    long graph = graph(fill, new GraphNodeParams.Host(() -> {}));
+    long graph = graph(fill, telling);
     long executable = instantiate(graph);
+    assertTold(executable);
     long node = driver.graphs().graphGetNodes(graph)[1];
-    driver.graphs().graphExecNodeSetParams(0, executable, node, telling);
+    GraphNodeParams.Host next = new GraphNodeParams.Host(told::release);
+    driver.graphs().graphExecNodeSetParams(0, executable, node, next);
+    assertTold(executable);
+    assertThat(driver.graphs().graphExecUpdate(0, executable, graph(fill, telling)).result())
+        .isZero();
     assertTold(executable);
   }
 

@@ -91,6 +91,12 @@ public final class KnownGraphs {
       this.uses = uses;
       this.events = events;
     }
+
+    void become(List<Use> newUses, NodeEvents newEvents) {
+      uses = newUses;
+      events = newEvents;
+      run = 0; // of another function
+    }
   }
 
   private static final class Executable {
@@ -184,8 +190,7 @@ public final class KnownGraphs {
     }
     if (known != null && known.nodes.size() == nodes.size()) {
       for (int i = 0; i < nodes.size(); i++) {
-        known.nodes.get(i).uses = uses(nodes.get(i).ranges);
-        known.nodes.get(i).events = nodes.get(i).events;
+        known.nodes.get(i).become(uses(nodes.get(i).ranges), nodes.get(i).events);
       }
     }
   }
@@ -194,8 +199,7 @@ public final class KnownGraphs {
   public void changed(long executable, long handle, List<Range> ranges, NodeEvents events) {
     Node node = find(executable, handle);
     if (node != null) {
-      node.uses = uses(ranges);
-      node.events = events;
+      node.become(uses(ranges), events);
     }
   }
 
