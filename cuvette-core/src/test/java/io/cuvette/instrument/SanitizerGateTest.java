@@ -248,6 +248,49 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     assertSilent();
   }
 
+  /** A copy in a stream of the library's, which the callback waits for. */
+  @Test
+  void copyInACallback_comesBeforeWorkBehindIt() {
+    CountDownLatch queued = new CountDownLatch(1);
+    try (Buffer buffer = cuda.allocate(BYTES, stream)) {
+      buffer.fill((byte) 1, stream);
+      CompletableFuture<Void> callback =
+          stream.addCallback(() -> {
+            Latches.await(queued);
+            buffer.copyTo(MemorySegment.ofArray(new byte[BYTES]));
+          });
+      buffer.fill((byte) 2, stream);
+      queued.countDown();
+      callback.join();
+      stream.synchronize();
+    }
+    assertSilent();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void workBesideOneThatIsHeld_isARace_ifItIsNotKnownToBeDoneBefore(boolean isWaitedFor) {
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    driver.streams().streamWaitValue32(0, stream.handle(), word.address(), 1, 1);
+    fill(memory, BYTES, stream);
+    fill(memory, BYTES, other);
+    if (isWaitedFor) {
+      other.synchronize();
+    }
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    stream.synchronize();
+    if (!isWaitedFor) {
+      SanitizerReport report = assertOnly(Misuse.RACE);
+      assertThat(report.message()).contains("the write of 4096 bytes").contains(" is not ordered");
+    }
+    other.synchronize();
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, word.address());
+    assertSilent();
+  }
+
   /** Of three copies in one stream, before and behind a word, and when that is written. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
@@ -282,7 +325,7 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
   /** What a kernel has touched is known when it is done. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void hostThatReadsWhatAKernelChanges_isEarlyEnough_whileTheKernelIsHeld(boolean isHeld) {
+  void readOfWhatAKernelChanges_isEarlyEnough_whileTheKernelIsHeld(boolean isHeld) {
     SimulatedKernel kernel =
         SimulatedKernel.of(
             "setBehindAGate",
@@ -292,7 +335,8 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
     word.fill((byte) 0);
     try (CudaModule module = CudaModule.load(cuda, SimulatedKernels.ptx(List.of(kernel)));
-        PinnedBuffer memory = cuda.allocatePinned(BYTES)) {
+        PinnedBuffer memory = cuda.allocatePinned(BYTES);
+        Buffer copy = cuda.allocate(BYTES, other)) {
       memory.segment().fill((byte) 0);
       CudaKernel set = module.kernel(kernel.name());
       assertThat(set.parameters()).isPresent(); // loaded
@@ -302,10 +346,15 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
         word.set(ValueLayout.JAVA_INT, 0, 1);
       }
       memory.copyTo(MemorySegment.ofArray(new byte[BYTES]));
+      copy.copyFrom(memory, other);
+      other.synchronize();
       word.set(ValueLayout.JAVA_INT, 0, 1);
       stream.synchronize();
       if (!isHeld) {
-        assertOnly(Misuse.HOST_RACE);
+        assertThat(reports)
+            .extracting(SanitizerReport::misuse)
+            .containsExactlyInAnyOrder(Misuse.HOST_RACE, Misuse.RACE);
+        reports.clear();
       }
     }
     driver.memory().memFreeHost(0, word.address());

@@ -28,24 +28,23 @@ public final class AccessHistory {
   /** By stream: dozens may read the same bytes at once, each some thousand times. */
   private final Map<Lane, Reads> reads = new LinkedHashMap<>();
 
-  /** An earlier use that nothing orders before this one although it matters. */
+  /** An earlier use, not held up, that nothing orders before this one although it matters. */
   @Nullable Access race(Range range, Lane lane, HappensBefore order) {
-    Kind kind = range.kind();
     return find(
-        range,
-        use -> use.watcher() == null && use.conflictsWith(kind) && !order.isBefore(use, lane));
+        range, use -> use.mattersNow(range.kind()) && !order.isBefore(use, lane) && !use.isHeld());
   }
 
   /**
    * Gives all uses that may matter to another one, by what launches touch, and are not before.
    *
-   * @param late whether also those of which that is known already
+   * @param late whether also those of which that is known already, as of those that are held up
    */
   void meeting(Access access, boolean late, HappensBefore order, Consumer<Access> each) {
     Range range = access.range();
     Predicate<Access> passing =
         use -> {
-          boolean meets = use.mayMeet(access) || (late && use.conflictsWith(range.kind()));
+          boolean meets =
+              use.mayMeet(access) || ((late || use.isHeld()) && use.conflictsWith(range.kind()));
           if (meets && !order.isBefore(use, access.lane())) {
             each.accept(use);
           }
@@ -93,14 +92,8 @@ public final class AccessHistory {
    * that is known later, and what the host still holds up comes behind what it does now.
    */
   @Nullable Access besideHost(Range range, HappensBefore order) {
-    Kind kind = range.kind();
     return find(
-        range,
-        use ->
-            use.watcher() == null
-                && use.conflictsWith(kind)
-                && !order.isFinished(use)
-                && !use.isHeld());
+        range, use -> use.mattersNow(range.kind()) && !order.isFinished(use) && !use.isHeld());
   }
 
   /**

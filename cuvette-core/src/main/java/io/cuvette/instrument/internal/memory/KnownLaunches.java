@@ -45,7 +45,7 @@ public final class KnownLaunches {
   void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
     boolean isGated = !access.gates().isEmpty();
-    if (isTold || isGated) {
+    if (isTold || order.hasGates()) {
       Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block));
       before.meeting(access, isGated, order, meet);
     }
@@ -62,10 +62,11 @@ public final class KnownLaunches {
   private void meet(Pair pair) {
     Access access = pair.second;
     boolean isByHost = access.lane() == order.host;
-    if (isByHost && pair.first.isHeld()) {
+    boolean isHeld = pair.first.isHeld();
+    if (isByHost && isHeld) {
       return; // the host may open the gate when it has done this
     }
-    if (isByHost || !access.gates().isEmpty()) {
+    if (isByHost || isHeld || !access.gates().isEmpty()) {
       access.site().takeStack();
     }
     pairs.put(List.of(work(pair.first), work(access)), pair);
@@ -83,9 +84,10 @@ public final class KnownLaunches {
     pairs.values().removeIf(pair -> isOrdered(pair) || isCompared(pair, findings));
   }
 
-  /** Whether the first is done before a gate of the second has opened. */
+  /** Whether the one is done before a gate of the other has opened. */
   private boolean isOrdered(Pair pair) {
-    return order.isFinished(pair.first) && pair.second.isHeld();
+    return (order.isFinished(pair.first) && pair.second.isHeld())
+        || (order.isFinished(pair.second) && pair.first.isHeld());
   }
 
   private boolean isCompared(Pair pair, Findings findings) {

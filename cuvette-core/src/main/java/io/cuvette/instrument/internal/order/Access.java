@@ -47,6 +47,11 @@ public record Access(
     return range.kind().conflictsWith(other);
   }
 
+  /** Whether that is so, and no launch has to tell what it touches. */
+  public boolean mattersNow(Kind other) {
+    return watcher == null && conflictsWith(other);
+  }
+
   /** Whether only what launches touch can tell whether its order to another use matters. */
   public boolean mayMeet(Access other) {
     boolean isTold = watcher != null || other.watcher != null;

@@ -95,6 +95,11 @@ public final class HappensBefore {
     Clock _ = lane.known(); // what comes next is not like what is before
   }
 
+  /** Whether streams may wait for the host. */
+  public boolean hasGates() {
+    return !gates.isEmpty();
+  }
+
   /** For each stream whose gates before what a stream queues now are closed: whether they are. */
   public List<BooleanSupplier> closedBefore(Lane lane) {
     if (gates.isEmpty()) {
