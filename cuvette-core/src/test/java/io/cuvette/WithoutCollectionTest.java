@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -10,6 +11,7 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,6 +108,34 @@ class WithoutCollectionTest {
         held.fill((byte) 2, streams.get(0));
         held.close();
         pool.allocate(8 * MIB, streams.get(2)).close();
+      }
+    }
+  }
+
+  /** Whoever is short next tries that free again, before anything that takes longer. */
+  @Test
+  void memoryWhoseFreeFailed_isFreedBeforeTheDriverIsAskedAgain() {
+    AtomicInteger failures = new AtomicInteger(1);
+    CudaOptions failing =
+        CudaOptions.simulated()
+            .withDevice("sim:memory=64MiB")
+            .withDecorator(driver ->
+                DriverProxy.of((method, arguments) -> {
+                  if (method.getName().equals("memFree") && failures.getAndDecrement() > 0) {
+                    throw new CudaException(CudaStatus.UNKNOWN, "cuMemFree", "not now");
+                  }
+                  return DriverProxy.forward(driver, method, arguments);
+                }));
+    try (Cuda scarce = Cuda.open(failing);
+        CudaStream stream = scarce.device(0).createStream();
+        AsyncMemoryPool pool = new AsyncMemoryPool(scarce)) {
+      for (MemoryResource resource : List.of(pool, MemoryResource.async())) {
+        failures.set(1);
+        Buffer left = MemoryResource.direct().allocate(40 * MIB, stream);
+        assertThatThrownBy(left::close).isInstanceOf(CudaException.class);
+        resource.allocate(40 * MIB, stream).close();
+        stream.synchronize();
+        pool.freeAllBlocks();
       }
     }
   }

@@ -363,6 +363,30 @@ class WaitingKernelTest {
     assertThat(refusals).hasValueLessThan(many);
   }
 
+  /** It is the Java thread of another by then, which has to go on. */
+  @Test
+  void viewOfAThreadThatEnded_isRefusedToTheNext_howeverOften() {
+    AtomicReference<KernelThread> last = new AtomicReference<>();
+    AtomicReference<Thread> worker = new AtomicReference<>();
+    AtomicInteger refusals = new AtomicInteger();
+    SimulatedKernel kernel =
+        kernel(
+                t -> {
+                  KernelThread before = last.getAndSet(t);
+                  boolean isSame =
+                      Thread.currentThread().equals(worker.getAndSet(Thread.currentThread()));
+                  for (int i = 0; isSame && i < MANY; i++) {
+                    assertThatThrownBy(() -> before.setInt(t.pointer(0), 1))
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("is used after its end");
+                    int _ = refusals.incrementAndGet();
+                  }
+                })
+            .withPatience(SHORT);
+    assertThat(run(kernel, 3)).isZero();
+    assertThat(refusals).hasValue(2 * MANY);
+  }
+
   @Test
   void functionThatInterruptsItsThread_waitsAtBarriersAllTheSame() {
     AtomicInteger interrupted = new AtomicInteger();

@@ -60,6 +60,25 @@ class PinnedSharingTest extends TwoProcesses {
     }
   }
 
+  /** The memory of the device that it is made of is no more than one of its copies takes. */
+  @Test
+  void fillOfAnImportedPinnedBuffer_takesMemoryForOneCopyAlone() {
+    ScriptedDriver script = new ScriptedDriver();
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = resource.allocate(9 * MIB);
+        Cuda other = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(driver)));
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(other, resource.allocationHandle());
+        PinnedBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+      script.note("memAllocAsync", call -> Long.toString(call.number("bytes")));
+      theirs.slice(0, 4096).fill((byte) 1);
+      theirs.fill((byte) 2);
+      assertThat(script.notes()).containsExactly("4096", Long.toString(4 * MIB));
+      assertThat(bytes(ours)).containsOnly(2);
+    }
+  }
+
   @Test
   void pinnedBuffers_areSeenByBothHosts() {
     try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
