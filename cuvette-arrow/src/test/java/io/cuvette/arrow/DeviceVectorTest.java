@@ -386,6 +386,10 @@ class DeviceVectorTest {
       assertThatThrownBy(() -> DeviceVector.copyOf(root, stream))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("expected: 10 values");
+      VectorSchemaRoot few = new VectorSchemaRoot(root.getSchema(), List.of(fewer, ints), 5);
+      assertThatThrownBy(() -> DeviceVector.copyOf(few, stream))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("expected: 5 values");
       assertThat(used(cuda)).isZero();
       try (DeviceVector vector = DeviceVector.copyOf(ints, stream)) {
         assertThatThrownBy(() -> vector.toRoot(allocator, stream))
