@@ -186,6 +186,14 @@ class SlabsTest {
     }
   }
 
+  /** Half of it, at most, is lost to whoever takes it whole. */
+  @Test
+  void blockOfTwiceTheSize_isClose_andALargerOneIsNot() {
+    assertThat(Slabs.isClose(UNIT, UNIT)).isTrue();
+    assertThat(Slabs.isClose(2 * UNIT, UNIT)).isTrue();
+    assertThat(Slabs.isClose(2 * UNIT + 1, UNIT)).isFalse();
+  }
+
   /** Else what comes and goes takes more and more room. */
   @Test
   void numberOfASlabThatWentBack_isThatOfTheNext() throws ReflectiveOperationException {

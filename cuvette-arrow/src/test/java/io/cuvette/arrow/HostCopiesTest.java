@@ -87,6 +87,26 @@ class HostCopiesTest {
     }
   }
 
+  @CudaTest
+  void vectorWithoutNulls_hasNoBitsOnTheDevice(CudaStream stream) {
+    try (BufferAllocator allocator = new RootAllocator();
+        IntVector ints = new IntVector("i", allocator)) {
+      for (int i = 0; i < 3; i++) {
+        ints.setSafe(i, i);
+      }
+      ints.setValueCount(3);
+      try (DeviceVector there = DeviceVector.copyOf(ints, stream)) {
+        assertThat(there.validity()).isEmpty();
+        assertThat(there.nullCount()).isZero();
+      }
+      ints.setNull(1);
+      try (DeviceVector there = DeviceVector.copyOf(ints, stream)) {
+        assertThat(there.validity().orElseThrow().byteSize()).isEqualTo(1);
+        assertThat(there.nullCount()).isEqualTo(1);
+      }
+    }
+  }
+
   /** Such as one of a batch that came from elsewhere: Arrow takes its word for its length. */
   @CudaTest
   void vectorWithLessMemoryThanItSays_isRefused_andNothingIsLeft(Cuda cuda, CudaStream stream) {

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -104,6 +105,17 @@ class HostPartsTest {
       HostParts parts = HostParts.of("rows", new ArrayRows(rows), false);
       assertThat(parts.byteSize()).as("%s", arrays[i].getClass()).isEqualTo(2 * expected[i]);
     }
+  }
+
+  /** The array is the caller's, who may use it for the next rows before these are copied. */
+  @Test
+  void arrayOfRows_isNotChanged_andNotLookedAtAgain() {
+    ByteBuffer first = ByteBuffer.allocate(4);
+    Object[] rows = {first, new int[2]};
+    ArrayRows taken = new ArrayRows(rows);
+    assertThat(rows[0]).isSameAs(first);
+    rows[1] = new int[5];
+    assertThat(taken.get(1).byteSize()).isEqualTo(8);
   }
 
   private static Object row(Random random, int bytes, Arena arena) {
