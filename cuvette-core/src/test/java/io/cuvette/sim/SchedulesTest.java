@@ -78,6 +78,27 @@ class SchedulesTest {
     assertThat(wrong(MANY, driver -> fillsPinnedMemory(driver, false), 2)).isZero();
   }
 
+  private static int fillsBehindAFunction(SimulatedDriver driver, boolean late, boolean word) {
+    long stream = stream(driver);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0).fill((byte) (late ? 1 : 2));
+    MemorySegment gate = driver.memory().memHostAlloc(0, Integer.BYTES, 0).fill((byte) 0);
+    driver.streams().launchHostFunc(0, stream, () -> gate.fill((byte) 1));
+    if (word) { // as a callback of the library, which returns on another thread
+      driver.streams().streamWaitValue32(0, stream, gate.address(), 1, 0);
+    }
+    driver.transfers().memcpyHtoDAsync(0, memory, pinned, stream);
+    pinned.fill((byte) 2);
+    return first(driver, memory);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void pinnedMemoryFilledAfterItsCopyWasQueuedBehindAFunction_isFound(boolean word) {
+    assertThat(wrong(MANY, driver -> fillsBehindAFunction(driver, true, word), 2)).isPositive();
+    assertThat(wrong(FEW, driver -> fillsBehindAFunction(driver, false, word), 2)).isZero();
+  }
+
   private static int reusesPinnedMemory(SimulatedDriver driver, boolean waits) {
     long stream = stream(driver);
     long memory = driver.memory().memAlloc(0, BYTES);

@@ -123,15 +123,14 @@ public final class SimMachine implements LaunchQueue {
 
   /** The same for a call that gives nothing. */
   public void run(Runnable body, Supplier<String> name) {
-    enter(name, true);
-    try {
-      body.run();
-    } catch (SimRefusal e) {
-      throw e.in(name.get());
-    } finally {
-      scheduler.endCall();
-      scheduler.lock.unlock();
-    }
+    Object _ =
+        call(
+            () -> {
+              body.run();
+              return this;
+            },
+            name,
+            true);
   }
 
   private void enter(Supplier<String> name, boolean waits) {

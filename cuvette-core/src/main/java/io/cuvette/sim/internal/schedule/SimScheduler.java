@@ -146,18 +146,19 @@ public final class SimScheduler {
     busy = false;
     if (hasWork()) {
       runReady(wasBusy ? schedule.pace().afterBusyQuery() : schedule.pace().afterCall());
-      if (hasWork()) {
-        unattended.left();
-      }
+      unattended.left();
     }
   }
 
   /** Ends a host function: what is behind it goes on even if no call comes. */
   void endHostFunction() {
-    if (hasWork()) {
-      unattended.left();
-    }
+    unattended.left();
     signalAll();
+  }
+
+  /** Whether work waits for the host, as far as the driver knows. */
+  boolean isHostDue() {
+    return !closed && !(hostThread.isIdle() && ready.isEmpty() && outside.isEmpty());
   }
 
   boolean isPrompt() {
@@ -272,7 +273,7 @@ public final class SimScheduler {
   }
 
   /** Waits a while, or with 0 until a host function is done. */
-  private void awaitProgress(long nanos) {
+  void awaitProgress(long nanos) {
     boolean idle = hostThread.isIdle();
     if (!idle) {
       hostThread.hurry();

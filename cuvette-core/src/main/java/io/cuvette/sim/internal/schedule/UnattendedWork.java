@@ -16,20 +16,44 @@ public final class UnattendedWork {
 
   private static final int MOST_AT_ONCE = 1024;
 
+  /** How long calls wait in vain for what the host does beside an idle device. */
+  private static final long HOST_NANOS = TimeUnit.MILLISECONDS.toNanos(40);
+
   private final SimScheduler scheduler;
   private final SimThread thread;
 
   /** Shorter each time it was needed: a program that spins does so often. */
   private long patienceNanos = FIRST_PATIENCE_NANOS;
 
+  private long hostNanos = HOST_NANOS;
+
   public UnattendedWork(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.thread = new SimThread(scheduler.lock, "cuvette-sim-unattended", this::runWhileLeft);
   }
 
-  /** A call ends, and leaves work that is not done. */
+  /** A call ends, and may leave work that is not done. */
   public void left() {
-    thread.start();
+    if (scheduler.isPrompt() && !scheduler.hostThread().isCurrentThread()) {
+      awaitHost();
+    }
+    if (scheduler.hasWork()) {
+      thread.start();
+    }
+  }
+
+  /** Lets functions of the host return, and what is behind them run, before the program goes on. */
+  private void awaitHost() {
+    long since = System.nanoTime();
+    long waited = 0;
+    while (waited < hostNanos / 4 && scheduler.isHostDue()) {
+      scheduler.awaitProgress(SimScheduler.POLL_NANOS);
+      int _ = scheduler.runReady(MOST_AT_ONCE);
+      waited = System.nanoTime() - since;
+    }
+    if (scheduler.isHostDue()) {
+      hostNanos -= waited;
+    }
   }
 
   public void close() {
