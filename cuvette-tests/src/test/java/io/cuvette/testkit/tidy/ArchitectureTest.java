@@ -134,7 +134,8 @@ class ArchitectureTest {
   static {
     addRooms(".", ENGINE, Set.of(".", ".driver")); // of the root values
     addRooms(".sim", SIMULATOR, Set.of(".sim", ".driver", ".internal.base")); // likewise
-    addRooms(".instrument", INSTRUMENTS, Set.of(".instrument", ".driver")); // likewise
+    addRooms(
+        ".instrument", INSTRUMENTS, Set.of(".instrument", ".driver", ".internal.base")); // likewise
   }
 
   /** Each room may use those that follow, and what holds them may use all. */

@@ -32,6 +32,12 @@ public final class KnownBlock {
   /** The capture or the launch that gave it, if it is memory of a graph. */
   @Nullable Object graph;
 
+  /** When bytes came back, or were not lent yet, by the count of launches. */
+  final RangeMap<Long> cameBack = new RangeMap<>();
+
+  /** Whether no graph may use it once it is closed. */
+  boolean isLeftByGraphs;
+
   private @Nullable Contents contents;
 
   /** The device for whose work the driver waits when it frees the block; -1 for none. */
@@ -71,6 +77,22 @@ public final class KnownBlock {
   /** Whether the host sees it, or did, and no other process may write it. */
   boolean isOfHost() {
     return host != null && !shared;
+  }
+
+  /** The same, or one in its place that was closed. */
+  KnownBlock lastAround(long point) {
+    KnownBlock lent = lentAround(point);
+    KnownBlock closed = lent.parts == null ? null : lent.parts.freedAround(point);
+    return closed == null ? lent : closed;
+  }
+
+  /** The end of what somebody had, from an address on, at some time since a launch. */
+  long lentUntil(long point, long launch) {
+    KnownBlock part = parts == null ? this : parts.liveAround(point);
+    if (part == null) { // then by lines of 64 bytes
+      return cameBack.find(point, 1, time -> time >= launch) == null ? point : (point | 63) + 1;
+    }
+    return part == this ? address + bytes : part.lentUntil(point, launch);
   }
 
   /** The innermost block with an address, which is in this one. */
@@ -178,9 +200,10 @@ public final class KnownBlock {
   }
 
   /** The ledger of smaller blocks, made when first used. */
-  BlockLedger divide() {
+  BlockLedger divide(long launches) {
     if (parts == null) {
       parts = new BlockLedger();
+      cameBack.set(address, bytes, launches);
     }
     return parts;
   }

@@ -72,7 +72,7 @@ public final class KnownGraphs {
   }
 
   /** What is used of a block that was there. */
-  private record Use(Range range, KnownBlock block) {}
+  private record Use(Range range, KnownBlock block, KnownBlock lent) {}
 
   private static final class Node {
     private final long handle;
@@ -176,7 +176,7 @@ public final class KnownGraphs {
     for (Range range : ranges) {
       KnownBlock block = memory.outsideOfGraphs(range.address());
       if (block != null) {
-        uses.add(new Use(range, block));
+        uses.add(new Use(range, block, block.lastAround(range.address())));
       }
     }
     return List.copyOf(uses);
@@ -252,19 +252,21 @@ public final class KnownGraphs {
   }
 
   private void check(Use use, boolean isLater, Lane lane, CallTrace here, Findings findings) {
-    if (memory.isLive(use.block)) {
+    boolean isLive = memory.isLive(use.block);
+    KnownBlock lent = isLive ? use.lent : use.block;
+    if (isLive && !(lent.freed() != null && lent.isLeftByGraphs)) {
       if (!use.block.holds(use.range)) {
         KnownMemory.outOfBounds(use.block, use.range, here, findings);
       } else if (!isLater) { // else races are looked at then
         memory.checkRace(use.range, lane, here, findings);
       }
-    } else if (use.block.freed() != null) {
+    } else if (lent.freed() != null) {
       findings.add(
           Misuse.USE_AFTER_FREE,
           here,
-          "%s in a graph: freed %s".formatted(use.range, use.block),
-          use.block.freed(),
-          use.block.allocated);
+          "%s in a graph: freed %s".formatted(use.range, lent),
+          lent.freed(),
+          lent.allocated);
     }
   }
 

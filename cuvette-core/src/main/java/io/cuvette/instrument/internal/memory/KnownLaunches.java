@@ -10,6 +10,7 @@ import io.cuvette.instrument.internal.report.Findings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -21,9 +22,13 @@ import java.util.function.Consumer;
 public final class KnownLaunches {
   private static final int MOST_PAIRS = 16_384;
 
+  private final BlockLedger blocks;
   private final HappensBefore order;
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
   private boolean isTold;
+
+  /** The last of each launch, or of those of a node, that is not known to be finished. */
+  private final Map<LaunchWatcher, Access> pending = new LinkedHashMap<>();
 
   /** Two that use a block. */
   private record Pair(Access first, Access second, KnownBlock block) {
@@ -32,18 +37,22 @@ public final class KnownLaunches {
     }
   }
 
-  public KnownLaunches(HappensBefore order) {
+  KnownLaunches(BlockLedger blocks, HappensBefore order) {
+    this.blocks = blocks;
     this.order = order;
   }
 
   /** Who is told what a launch touches. */
-  public static LaunchWatcher watcher() {
-    return new TouchedBytes();
+  public LaunchWatcher watcher() {
+    return new TouchedBytes(order.launches.incrementAndGet());
   }
 
   /** Notes a use before it is one of those of its block. */
   void used(Access access, AccessHistory before, KnownBlock block) {
     isTold |= access.watcher() != null;
+    if (access.watcher() != null) {
+      pending.put(access.watcher(), access);
+    }
     boolean isGated = !access.gates().isEmpty();
     if (isTold || order.hasGates()) {
       Consumer<Access> meet = earlier -> meet(new Pair(earlier, access, block));
@@ -79,8 +88,38 @@ public final class KnownLaunches {
     return watcher == null ? other : watcher;
   }
 
+  /** Whether all that a launch touched in memory of pools was lent, at some time since it. */
+  private boolean isChecked(Access launch, Findings findings) {
+    boolean isDone = order.isFinished(launch);
+    if (isDone && launch.watcher() instanceof TouchedBytes told) {
+      long at = told.outside(point -> lentUntil(point, told.launch));
+      KnownBlock whole = at == 0 ? null : blocks.liveAround(at);
+      if (whole != null) {
+        report(launch, at, whole.lastAround(at), findings);
+      }
+    }
+    return isDone;
+  }
+
+  private static void report(Access launch, long at, KnownBlock block, Findings findings) {
+    CallTrace freed = block.freed();
+    String rule = freed == null ? "nobody has these bytes of" : "freed";
+    rule = "the kernel on %s touched 0x%x: %s %s".formatted(launch.lane().name, at, rule, block);
+    findings.addLate(
+        freed == null ? Misuse.OUT_OF_BOUNDS : Misuse.USE_AFTER_FREE,
+        launch.site(),
+        rule,
+        freed == null ? block.allocated : freed);
+  }
+
+  private long lentUntil(long point, long launch) {
+    KnownBlock whole = blocks.liveAround(point); // one that is not known may be anybody's
+    return whole == null ? point + 1 : whole.lentUntil(point, launch);
+  }
+
   /** Compares what has been found to be done. */
   public void finished(Findings findings) {
+    pending.values().removeIf(launch -> isChecked(launch, findings));
     pairs.values().removeIf(pair -> isOrdered(pair) || isCompared(pair, findings));
   }
 

@@ -49,7 +49,7 @@ public final class KnownMemory {
     this.mappings = new KnownMappings(blocks, order);
     this.hostReads = new HostReads(order);
     this.contents = new KnownContents(blocks, views, hostReads);
-    this.launches = new KnownLaunches(order);
+    this.launches = new KnownLaunches(blocks, order);
   }
 
   /** Notes memory that the driver gave to the host as well. */

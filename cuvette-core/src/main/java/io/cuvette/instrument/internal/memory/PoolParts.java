@@ -31,7 +31,7 @@ public final class PoolParts {
     if (whole == null || around == null || !around.holds(part.range())) {
       return;
     }
-    KnownBlock other = around.divide().liveOverlapping(part);
+    KnownBlock other = around.divide(order.launches.get()).liveOverlapping(part);
     if (other != null) {
       String rule = "%s is lent while %s is".formatted(part, other);
       findings.add(Misuse.LENT_TWICE, here, rule, other.allocated);
@@ -44,7 +44,7 @@ public final class PoolParts {
           "%s is lent before the %s on %s".formatted(part, use.range(), use.lane().name),
           use.site());
     }
-    around.divide().add(part);
+    around.divide(order.launches.get()).add(part);
     whole.handedOver(part);
     if (lane == null && other == null && use == null) {
       whole.markUnwritten(part.range());
@@ -63,8 +63,20 @@ public final class PoolParts {
   public void cameBack(BlockListener.Block lent, CallTrace here, Findings findings) {
     KnownBlock around = around(lent);
     BlockLedger parts = around == null ? null : around.parts();
-    if (parts != null && parts.free(lent.address(), here) == null) {
+    KnownBlock part = parts == null ? null : parts.free(lent.address(), here);
+    if (around != null && part != null) {
+      around.cameBack.set(part.address, part.bytes, order.launches.get());
+    } else if (parts != null) {
       KnownMemory.explainFree(parts, lent.address(), here, findings);
+    }
+  }
+
+  /** Notes that no graph keeps a block which is about to come back. */
+  public void leftByGraphs(BlockListener.Block lent) {
+    KnownBlock around = around(lent);
+    KnownBlock part = around == null ? null : around.lentAround(lent.address());
+    if (part != null) {
+      part.isLeftByGraphs = true;
     }
   }
 
@@ -89,7 +101,7 @@ public final class PoolParts {
     if (!whole.holds(part.range())) {
       KnownMemory.outOfBounds(whole, part.range(), here, findings);
     }
-    whole.divide().add(part);
+    whole.divide(order.launches.get()).add(part);
     whole.handedOver(part);
   }
 
@@ -106,6 +118,7 @@ public final class PoolParts {
     if (use != null) {
       KnownMemory.inUse(part, use, here, findings);
     }
+    whole.cameBack.set(address, part.bytes, order.launches.get());
     parts.free(address, here);
   }
 }

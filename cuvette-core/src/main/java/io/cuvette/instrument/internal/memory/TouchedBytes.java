@@ -3,8 +3,9 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
-import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +19,12 @@ final class TouchedBytes implements LaunchWatcher {
   private static final int PAGE_SHIFT = 12;
   private static final int WORDS = (1 << PAGE_SHIFT) / Long.SIZE;
 
-  private final Map<Long, Page> pages = new HashMap<>();
+  /** A node of a graph may run once more while it is read. */
+  private final Map<Long, Page> pages = new ConcurrentHashMap<>();
+
+  /** Which of all launches it is. */
+  final long launch;
+
   private long lastPage = -1;
   private @Nullable Page last;
 
@@ -36,6 +42,29 @@ final class TouchedBytes implements LaunchWatcher {
     }
   }
 
+  TouchedBytes(long launch) {
+    this.launch = launch;
+  }
+
+  /** A byte that was touched and is not before the end of what may be from there on; 0 if none. */
+  long outside(LongUnaryOperator end) {
+    for (Map.Entry<Long, Page> page : pages.entrySet()) {
+      Page on = page.getValue();
+      long from = page.getKey() << PAGE_SHIFT;
+      long inside = from;
+      for (long at = from; at < from + (1 << PAGE_SHIFT); at++) {
+        int word = (int) (at - from) >>> 6;
+        if (((on.read[word] | on.written[word] | on.atomic[word]) >>> at & 1) != 0) {
+          inside = at < inside ? inside : end.applyAsLong(at);
+          if (inside == at) {
+            return at;
+          }
+        }
+      }
+    }
+    return 0;
+  }
+
   /** All that another use does to pages that were touched here: a launch tells it. */
   TouchedBytes of(Access use) {
     if (use.watcher() instanceof TouchedBytes told) {
@@ -43,7 +72,7 @@ final class TouchedBytes implements LaunchWatcher {
     }
     long from = use.range().address();
     long to = from + use.range().bytes();
-    TouchedBytes all = new TouchedBytes();
+    TouchedBytes all = new TouchedBytes(launch);
     pages.forEach((number, page) -> {
       long first = number << PAGE_SHIFT;
       for (long at = Math.max(from, first); at < Math.min(to, first + (1 << PAGE_SHIFT)); at++) {

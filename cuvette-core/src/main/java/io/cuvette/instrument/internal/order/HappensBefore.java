@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -41,6 +42,9 @@ public final class HappensBefore {
    * whether it is closed.
    */
   private final Map<Lane, NavigableMap<Long, BooleanSupplier>> gates = new HashMap<>();
+
+  /** How many launches and nodes of kernels there were, of which is told what they touch. */
+  public final AtomicLong launches = new AtomicLong();
 
   private final Map<Integer, Lane> legacy = new HashMap<>();
   private final Map<Integer, Lane> perThread = new HashMap<>();

@@ -91,14 +91,11 @@ public final class SanitizerCore {
 
   /** Runs a step without a result under the lock, then reports its findings. */
   public void check(Consumer<Findings> step) {
-    Findings findings = new Findings();
-    lock.lock();
-    try {
-      step.accept(findings);
-    } finally {
-      lock.unlock();
-    }
-    findings.deliver(consumer, ignored);
+    Object _ =
+        locked(findings -> {
+          step.accept(findings);
+          return this;
+        });
   }
 
   public List<SanitizerReport> leaks() {

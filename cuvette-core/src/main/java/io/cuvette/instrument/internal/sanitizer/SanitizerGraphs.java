@@ -10,7 +10,6 @@ import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.ForwardingGraphs;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
-import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.KnownObjects;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
@@ -37,7 +36,7 @@ public final class SanitizerGraphs extends ForwardingGraphs {
   private GraphNodeParams told(GraphNodeParams params) {
     return switch (params) {
       case GraphNodeParams.Kernel(var kernel, var shape, var given) when tells ->
-          new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(KnownLaunches.watcher()));
+          new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(core.memory.launches.watcher()));
       case GraphNodeParams.Host(var function) when !(function instanceof HostFunction) ->
           new GraphNodeParams.Host(new HostFunction(function, core::finish));
       default -> params;

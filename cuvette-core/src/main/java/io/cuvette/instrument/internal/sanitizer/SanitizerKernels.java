@@ -6,7 +6,6 @@ import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.PotentialBlockSize;
-import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -96,7 +95,8 @@ public final class SanitizerKernels implements KernelCalls {
     CallTrace site = CallTrace.often("launchKernel", "kernel", kernel, "stream", stream);
     Work work = new Work(site, device, stream);
     core.check(_ -> arguments(core, parameters).forEach(work::uses));
-    LaunchParameters told = tells ? parameters.watchedBy(KnownLaunches.watcher()) : parameters;
+    LaunchParameters told =
+        tells ? parameters.watchedBy(core.memory.launches.watcher()) : parameters;
     work.watchedBy(told.watcher());
     core.queue(work, () -> calls.launchKernel(device, stream, kernel, shape, told));
   }

@@ -74,7 +74,7 @@ class AccessHistoryModelTest {
 
   private void use(Lane lane, Random random, int bytes, int grain, boolean told) {
     Range range = range(random, bytes, grain);
-    LaunchWatcher watcher = told && range.kind() == Kind.USE ? KnownLaunches.watcher() : null;
+    LaunchWatcher watcher = told && range.kind() == Kind.USE ? new TouchedBytes(0) : null;
     Access access = new Access(lane, lane.next(), range, SITE, watcher);
     if (told) {
       assertMeets(access);
@@ -162,11 +162,11 @@ class AccessHistoryModelTest {
     Lane other = known.create(0, 0x101, false, null);
     Range range = new Range(BASE, 64, Kind.USE, false);
     for (int i = 0; i < 10 * KEPT_LAUNCHES; i++) {
-      LaunchWatcher watcher = KnownLaunches.watcher();
+      LaunchWatcher watcher = new TouchedBytes(0);
       history.add(new Access(lane, lane.next(), range, SITE, watcher), known.order);
     }
     List<Access> met = new ArrayList<>();
-    Access launch = new Access(other, other.next(), range, SITE, KnownLaunches.watcher());
+    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0));
     history.meeting(launch, false, known.order, met::add);
     assertThat(met).hasSize(KEPT_LAUNCHES + 1);
   }
@@ -178,7 +178,7 @@ class AccessHistoryModelTest {
     Lane other = known.create(0, 0x101, false, null);
     for (Kind kind : List.of(Kind.USE, Kind.WRITE)) {
       for (int i = 0; i < 10; i++) {
-        LaunchWatcher watcher = kind == Kind.USE ? KnownLaunches.watcher() : null;
+        LaunchWatcher watcher = kind == Kind.USE ? new TouchedBytes(0) : null;
         Range range = new Range(BASE, 64, kind, false);
         history.add(new Access(lane, lane.next(), range, SITE, watcher), known.order);
         assertThat(known.workOf(lane)).isNotNull(); // from now on its work is a later one
@@ -186,7 +186,7 @@ class AccessHistoryModelTest {
     }
     List<Access> met = new ArrayList<>();
     Range range = new Range(BASE, 64, Kind.USE, false);
-    Access launch = new Access(other, other.next(), range, SITE, KnownLaunches.watcher());
+    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0));
     history.meeting(launch, false, known.order, met::add);
     assertThat(met).extracting(use -> use.range().kind()).containsExactly(Kind.WRITE);
   }

@@ -24,7 +24,7 @@ class KnownLaunchesTest {
   private static final Range ALL = new Range(0x1000, 64, Kind.USE, false);
 
   private final KnownStreams known = new KnownStreams();
-  private final KnownLaunches launches = new KnownLaunches(known.order);
+  private final KnownLaunches launches = new KnownLaunches(new BlockLedger(), known.order);
   private final AccessHistory history = new AccessHistory();
   private final KnownBlock block =
       new KnownBlock(0x1000, 64, "memFree", CallTrace.of("memAlloc", "bytes", 64));
@@ -48,8 +48,8 @@ class KnownLaunchesTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void twoLaunches_areHeldAgainstEachOther_onceBothAreDone(boolean firstIsFirst) {
-    LaunchWatcher one = KnownLaunches.watcher();
-    LaunchWatcher other = KnownLaunches.watcher();
+    LaunchWatcher one = new TouchedBytes(0);
+    LaunchWatcher other = new TouchedBytes(0);
     use(first, ALL, one);
     use(second, ALL, other);
     (firstIsFirst ? one : other).touched(0x1010, 4, Touch.WRITE);
@@ -76,8 +76,8 @@ class KnownLaunchesTest {
     "ATOMIC, ATOMIC, ''"
   })
   void conflict_isNamed_asTheTwoTouchedTheByte(Touch one, Touch other, String text) {
-    LaunchWatcher earlier = KnownLaunches.watcher();
-    LaunchWatcher later = KnownLaunches.watcher();
+    LaunchWatcher earlier = new TouchedBytes(0);
+    LaunchWatcher later = new TouchedBytes(0);
     use(first, ALL, earlier);
     use(second, ALL, later);
     earlier.touched(0x1000, 1, one);
@@ -95,7 +95,7 @@ class KnownLaunchesTest {
   @Test
   void launchBesideWorkThatNeedsNoContent_isNoConflict() {
     for (Lane lane : List.of(first, second)) {
-      LaunchWatcher launch = KnownLaunches.watcher();
+      LaunchWatcher launch = new TouchedBytes(0);
       use(lane == first ? second : first, new Range(0x1000, 64, Kind.HOLD, false), null);
       use(lane, ALL, launch);
       use(lane == first ? second : first, new Range(0x1000, 64, Kind.HOLD, false), null);
@@ -109,9 +109,9 @@ class KnownLaunchesTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void launchBesideARead_isHeldAgainstIt_onceBothAreDone(boolean readIsFirst) {
-    LaunchWatcher launch = KnownLaunches.watcher();
+    LaunchWatcher launch = new TouchedBytes(0);
     Range read = new Range(0x1000, 64, Kind.READ, false);
-    use(second, new Range(0x2000, 64, Kind.USE, false), KnownLaunches.watcher());
+    use(second, new Range(0x2000, 64, Kind.USE, false), new TouchedBytes(0));
     use(first, readIsFirst ? read : ALL, readIsFirst ? null : launch);
     use(second, readIsFirst ? ALL : read, readIsFirst ? launch : null);
     launch.touched(0x1010, 4, Touch.WRITE);
@@ -129,9 +129,9 @@ class KnownLaunchesTest {
   @Test
   void launchBesideSeveralOthers_isHeldAgainstEach() {
     Lane third = known.create(0, 0x102, false, null);
-    LaunchWatcher one = KnownLaunches.watcher();
-    LaunchWatcher other = KnownLaunches.watcher();
-    LaunchWatcher last = KnownLaunches.watcher();
+    LaunchWatcher one = new TouchedBytes(0);
+    LaunchWatcher other = new TouchedBytes(0);
+    LaunchWatcher last = new TouchedBytes(0);
     use(first, ALL, one);
     use(second, ALL, other);
     use(third, ALL, last);
@@ -151,11 +151,11 @@ class KnownLaunchesTest {
   void launchBesideManyOfAStream_isHeldAgainstTheLastOfThem() {
     List<TouchedBytes> many = new ArrayList<>();
     for (int i = 0; i < 40; i++) {
-      TouchedBytes launch = new TouchedBytes();
+      TouchedBytes launch = new TouchedBytes(0);
       use(first, ALL, launch);
       many.add(launch);
     }
-    LaunchWatcher last = KnownLaunches.watcher();
+    LaunchWatcher last = new TouchedBytes(0);
     use(second, ALL, last);
     for (int i = 0; i < 40; i++) {
       many.get(i).touched(0x1000 + i, 1, Touch.WRITE);
@@ -173,7 +173,7 @@ class KnownLaunchesTest {
   @Test
   void lastByteOfAPage_isOneOfTheHosts() {
     Range two = new Range(0x1000, 0x2000, Kind.USE, false);
-    LaunchWatcher launch = KnownLaunches.watcher();
+    LaunchWatcher launch = new TouchedBytes(0);
     use(first, two, launch);
     Range read = new Range(0x1000, 0x2000, Kind.READ, true);
     launches.usedByHost(read, CallTrace.passing("reads"), history, block);
@@ -184,7 +184,7 @@ class KnownLaunchesTest {
   /** A program that polls reads it many times. */
   @Test
   void rangeThatTheHostReadsAgainAndAgain_isReportedOnce() {
-    LaunchWatcher launch = KnownLaunches.watcher();
+    LaunchWatcher launch = new TouchedBytes(0);
     use(first, ALL, launch);
     for (int round = 0; round < 3; round++) {
       Range read = new Range(0x1000, 64, Kind.READ, true);
@@ -203,7 +203,7 @@ class KnownLaunchesTest {
   /** A driver that has others told what launches touch, and not the sanitizer. */
   @Test
   void launchesThatSomebodyElseWatches_tellNothingHere() {
-    LaunchWatcher mine = KnownLaunches.watcher();
+    LaunchWatcher mine = new TouchedBytes(0);
     use(first, ALL, (_, _, _) -> {});
     use(second, ALL, (_, _, _) -> {});
     use(second, new Range(0x1000, 64, Kind.WRITE, false), null);

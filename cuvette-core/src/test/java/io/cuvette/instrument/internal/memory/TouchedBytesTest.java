@@ -20,8 +20,8 @@ class TouchedBytesTest {
   private static final int PAGES = 3;
   private static final long BASE = 0x7000;
 
-  private final TouchedBytes first = new TouchedBytes();
-  private final TouchedBytes second = new TouchedBytes();
+  private final TouchedBytes first = new TouchedBytes(0);
+  private final TouchedBytes second = new TouchedBytes(0);
 
   @Test
   void conflict_isFound_behindPagesThatBothOnlyRead() {
@@ -31,7 +31,7 @@ class TouchedBytesTest {
     }
     assertThat(first.conflict(second)).isNull();
     for (int page = 0; page < 16; page++) {
-      TouchedBytes writer = new TouchedBytes();
+      TouchedBytes writer = new TouchedBytes(0);
       for (int each = 0; each < 16; each++) {
         writer.touched(each * 4096L, 1, Touch.READ);
       }
@@ -44,8 +44,8 @@ class TouchedBytesTest {
   @Test
   void conflict_isAtItsByte_whereverInAPage() {
     for (int at = 0; at < 4096; at++) {
-      TouchedBytes writer = new TouchedBytes();
-      TouchedBytes reader = new TouchedBytes();
+      TouchedBytes writer = new TouchedBytes(0);
+      TouchedBytes reader = new TouchedBytes(0);
       writer.touched(0x5000 + at, 1, Touch.WRITE);
       reader.touched(0x5000 + at, 1, Touch.READ);
       assertThat(writer.conflict(reader))
@@ -129,8 +129,8 @@ class TouchedBytesTest {
     Random random = new Random(seed);
     Lane lane = new KnownStreams().create(0, 0x100, false, null);
     for (int round = 0; round < 40; round++) {
-      TouchedBytes launch = new TouchedBytes();
-      TouchedBytes other = new TouchedBytes();
+      TouchedBytes launch = new TouchedBytes(0);
+      TouchedBytes other = new TouchedBytes(0);
       int[] touched = randomTouches(random, launch);
       int[] others = randomTouches(random, other);
       assertConflict(launch.conflict(other), touched, others);
