@@ -156,11 +156,6 @@ public final class SimScheduler {
     signalAll();
   }
 
-  /** Whether work waits for the host, as far as the driver knows. */
-  boolean isHostDue() {
-    return !closed && !(hostThread.isIdle() && ready.isEmpty() && outside.isEmpty());
-  }
-
   boolean isPrompt() {
     return schedule.pace().isPrompt();
   }

@@ -46,14 +46,18 @@ public final class UnattendedWork {
   private void awaitHost() {
     long since = System.nanoTime();
     long waited = 0;
-    while (waited < hostNanos / 4 && scheduler.isHostDue()) {
+    while (waited < hostNanos / 4 && isHostDue()) {
       scheduler.awaitProgress(SimScheduler.POLL_NANOS);
       int _ = scheduler.runReady(MOST_AT_ONCE);
       waited = System.nanoTime() - since;
     }
-    if (scheduler.isHostDue()) {
+    if (isHostDue()) {
       hostNanos -= waited;
     }
+  }
+
+  private boolean isHostDue() {
+    return !thread.isClosed() && (scheduler.hasWork() || !scheduler.hostThread().isIdle());
   }
 
   public void close() {
