@@ -367,7 +367,7 @@ public final class FaultSweep {
     for (int i = 1; ; i++) {
       SweepRun run = runOnce(useCase, mode, number, status, tally);
       if (run.fired() || run.hung() || i == tries) {
-        if (!run.fired() && tries > 1 && isMostlyMade(number, useCase, tally)) {
+        if (!run.fired() && !run.hung() && tries > 1 && isMostlyMade(number, useCase, tally)) {
           String detail = "not reached, although the use case makes that call without a fault";
           tally.findings.add(new SweepFinding(Problem.NOT_REACHED, mode, number, "none", detail));
         }

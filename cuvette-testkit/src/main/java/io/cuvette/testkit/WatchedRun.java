@@ -52,7 +52,10 @@ final class WatchedRun {
     }
     String stacks = stacks(thread);
     thread.interrupt();
-    String end = thread.join(INTERRUPTED_LIMIT) ? "ended when interrupted" : "ignores interrupts";
+    String end =
+        patience.awaitEnd(thread, INTERRUPTED_LIMIT)
+            ? "ended when interrupted"
+            : "ignores interrupts";
     return new Outcome(null, "no end within " + limit.toMillis() + " ms, " + end + "\n" + stacks);
   }
 

@@ -18,9 +18,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -31,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 class SweptProcessTest {
   private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
 
+  private final AtomicInteger runs = new AtomicInteger();
   private final CountDownLatch end = new CountDownLatch(1);
   private final Queue<FileChannel> opened = new ConcurrentLinkedQueue<>();
   private final Queue<Thread> started = new ConcurrentLinkedQueue<>();
@@ -179,6 +182,55 @@ class SweptProcessTest {
         });
   }
 
+  @Test
+  void threadOfARunThatIsNotHit_isOfNoCall() throws Exception {
+    SweepReport report =
+        sweep()
+            .settling(Duration.ofMillis(1))
+            .run(driver -> {
+              if (runs.getAndIncrement() == 2) {
+                start("cuvette-left", this::awaitEnd);
+              } else {
+                driver.devices().ctxSynchronize(0);
+              }
+            });
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> {
+          assertThat(finding.callNumber()).isZero();
+          assertThat(finding.call()).isEqualTo("none");
+        });
+  }
+
+  /** Each run opens one that is closed once the sweep looks at all of them. */
+  @Test
+  void descriptorsThatAreClosedWhileTheSweepWaits_areNoFinding() throws Exception {
+    Thread sweeping = Thread.currentThread();
+    SweepReport report =
+        sweep()
+            .run(driver -> {
+              FileChannel file = open("for a while");
+              start(
+                  "of the program",
+                  () -> {
+                    try (file) {
+                      while (end.getCount() > 0 && !isIn(sweeping, "keepsFiles")) {
+                        Thread.sleep(1);
+                      }
+                    } catch (InterruptedException | IOException e) {
+                      throw new IllegalStateException(e);
+                    }
+                  });
+              driver.devices().ctxSynchronize(0);
+            });
+    assertThat(report.findings()).isEmpty();
+  }
+
+  private static boolean isIn(Thread thread, String method) {
+    return Arrays.stream(thread.getStackTrace())
+        .anyMatch(frame -> frame.getMethodName().equals(method));
+  }
+
   /** As the process opens files of its own, or another test does. */
   @Test
   void descriptorOfOneRunAlone_isNoFinding() throws Exception {
@@ -193,6 +245,7 @@ class SweptProcessTest {
             });
     assertThat(report.findings()).isEmpty();
     assertThat(report.faults()).isEqualTo(2 + 2 + 1);
+    assertThat(report.runs()).as("that run is repeated").isEqualTo(1 + 1 + report.faults() + 3);
   }
 
   @Test
