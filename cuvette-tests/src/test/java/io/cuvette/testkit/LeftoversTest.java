@@ -11,7 +11,9 @@ import io.cuvette.CudaStream;
 import io.cuvette.ForeignLoan;
 import io.cuvette.LeakLevel;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemHandleType;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
@@ -233,6 +235,34 @@ class LeftoversTest {
       Leftovers left = Leftovers.of(cuda, live, 1);
       isOver.set(true);
       assertThatCode(left::throwIfAny).doesNotThrowAnyException();
+    }
+    driver.close();
+  }
+
+  @Test
+  void memoryWithoutAnAddress_isLiveUntilItsLastHandleIsGone_andMappingsByTheirRange() {
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    LiveHandles live = new LiveHandles(driver);
+    long page = 2 << 20;
+    try (Cuda cuda = open(live)) {
+      long handle =
+          live.virtual().memCreate(page, AllocationProperties.ofDevice(0, MemHandleType.NONE));
+      long range = live.virtual().memAddressReserve(2 * page, 0, 0);
+      live.virtual().memMap(range, page, 0, handle);
+      live.virtual().memMap(range + page, page, 0, handle);
+      assertThat(live.virtual().memRetainAllocationHandle(range)).isEqualTo(handle);
+      live.virtual().memRelease(handle);
+      assertThat(lost(cuda, live)).hasSize(4).anyMatch(text -> text.startsWith("ALLOCATION"));
+      live.virtual().memRelease(handle);
+      assertThat(lost(cuda, live)).hasSize(3).noneMatch(text -> text.startsWith("ALLOCATION"));
+      live.virtual().memUnmap(range, page);
+      assertThat(lost(cuda, live))
+          .containsExactly(
+              "ADDRESSES 0x%x of memAddressReserve(%d bytes)".formatted(range, 2 * page),
+              "MAPPING 0x%x of memMap(%d bytes)".formatted(range + page, page));
+      live.virtual().memUnmap(range + page, page);
+      live.virtual().memAddressFree(range, 2 * page);
+      assertThat(lost(cuda, live)).isEmpty();
     }
     driver.close();
   }
