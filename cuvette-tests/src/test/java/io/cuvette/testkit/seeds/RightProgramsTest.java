@@ -62,6 +62,17 @@ class RightProgramsTest {
   }
 
   @Test
+  void programOfAServer_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 5 : 1) {
+      try {
+        new ServiceProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  @Test
   @EnabledOnOs(OS.LINUX)
   void programsThatShareMemory_areRight_underEverySeed() {
     for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 3 : 1) {
