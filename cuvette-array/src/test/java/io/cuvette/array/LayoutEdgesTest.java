@@ -1,6 +1,7 @@
 package io.cuvette.array;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.junit.jupiter.api.Test;
 
@@ -45,6 +46,37 @@ class LayoutEdgesTest {
       assertThat(none.lowest()).isEqualTo(6);
       assertThat(none.end()).isEqualTo(6);
     }
+  }
+
+  /** Behind the last element is one more place, where the memory ends. */
+  @Test
+  void lastPlace_isNoElements() {
+    long[] one = {1};
+    assertThat(Layout.strided(one, one, Long.MAX_VALUE - 1).end()).isEqualTo(Long.MAX_VALUE);
+    assertThatThrownBy(() -> Layout.strided(one, one, Long.MAX_VALUE))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("(expected: elements at 0 to 2^63-2)");
+  }
+
+  /** Strides are counted without the empty axis. */
+  @Test
+  void axesBesideAnEmptyOne_areNoLargerThanOfAnArray() {
+    assertThat(Layout.of(1L << 61, 0, 2).size()).isZero();
+    for (long[] shape : new long[][] {{1L << 61, 0, 4}, {0, 1L << 61, 4}, {1L << 61, 4, 0}}) {
+      assertThatThrownBy(() -> Layout.of(shape))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("(expected: at most 2^63-1 elements)");
+    }
+  }
+
+  @Test
+  void openAxisBesideAnEmptyOne_hasNoSize() {
+    Layout empty = Layout.of(3, 0);
+    assertThat(empty.reshape(0, 7).orElseThrow().shape()).containsExactly(0, 7);
+    assertThat(empty.reshape(7, -1).orElseThrow().shape()).containsExactly(7, 0);
+    assertThatThrownBy(() -> empty.reshape(0, -1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("-1 at most once");
   }
 
   @Test
