@@ -316,4 +316,22 @@ class EngineRulesTest {
     }
     assertThat(errors).hasSizeGreaterThan(3);
   }
+
+  /** Without a stack that overflows somewhere in the engine. */
+  @Test
+  void hundredResources_callEachOther_andNoMore() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      ThreadState state = cuda.engine().session().state();
+      for (int i = 1; i <= 100; i++) {
+        state.enter("resource " + i);
+      }
+      assertThatThrownBy(() -> state.enter("one more"))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("resource 100 allocated from itself");
+      for (int i = 0; i < 100; i++) {
+        state.leave();
+      }
+      state.checkOutsideCode("call");
+    }
+  }
 }

@@ -6,8 +6,10 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.EngineMemory;
 import io.cuvette.internal.stream.DriverStream;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -123,5 +125,21 @@ class CallbackTurnsTest {
     one.release();
     assertThat(one.isReleased()).isTrue();
     assertThat(ran).containsExactly("one", "two");
+  }
+
+  /** Else a stream that lives on would keep what its last callback knows. */
+  @Test
+  void callbackThatReturned_isForgotten_butNotTheOneAfterIt() throws ReflectiveOperationException {
+    Field last = CallbackTurns.class.getDeclaredField("last");
+    last.setAccessible(true);
+    Map<?, ?> kept = (Map<?, ?>) last.get(turns);
+    Callback first = new Callback(stream, _ -> {}, false);
+    Callback second = new Callback(stream, _ -> {}, false);
+    turns.inTurn(first, () -> {});
+    turns.inTurn(second, () -> {});
+    turns.returned(first);
+    assertThat(kept.containsValue(second)).isTrue();
+    turns.returned(second);
+    assertThat(kept).isEmpty();
   }
 }
