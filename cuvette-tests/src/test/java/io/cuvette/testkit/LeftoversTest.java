@@ -3,6 +3,7 @@ package io.cuvette.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -13,9 +14,13 @@ import io.cuvette.LeakLevel;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -264,6 +269,48 @@ class LeftoversTest {
       live.virtual().memAddressFree(range, 2 * page);
       assertThat(lost(cuda, live)).isEmpty();
     }
+    driver.close();
+  }
+
+  /** A call that reports a lost context may have worked. */
+  @Test
+  void objectThatAGraphMayHave_isNoLongerItsMakers() {
+    for (CudaStatus status : List.of(CudaStatus.LAUNCH_FAILED, CudaStatus.OUT_OF_MEMORY)) {
+      ScriptedDriver script = new ScriptedDriver().fail("graphRetainUserObject", status);
+      SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+      LiveHandles live = new LiveHandles(script.over(driver));
+      long graph = live.graphs().graphCreate();
+      long object = live.graphs().userObjectCreate().handle();
+      assertThat(live.live()).hasSize(2);
+      assertThatThrownBy(() -> live.graphs().graphRetainUserObject(graph, object))
+          .isInstanceOf(CudaException.class);
+      assertThat(live.live()).hasSize(status.losesContext() ? 1 : 2);
+      live.graphs().userObjectRelease(object);
+      live.graphs().graphDestroy(graph);
+      assertThat(live.live()).isEmpty();
+      driver.close();
+    }
+  }
+
+  /** The system gives the number of a closed one to the next file. */
+  @Test
+  void descriptorThatWasClosed_isNotOpen_whateverHasItsNumber() {
+    assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")), "memory is shared on Linux alone");
+    DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    LiveHandles live = new LiveHandles(driver);
+    AllocationProperties properties =
+        AllocationProperties.ofDevice(0, MemHandleType.FILE_DESCRIPTOR);
+    long first = driver.virtual().memCreate(2 << 20, properties);
+    long second = driver.virtual().memCreate(2 << 20, properties);
+    int descriptor = live.virtual().memExportToShareableHandle(first);
+    assertThat(live.exported.open()).hasSize(1);
+    calls.close(descriptor);
+    int other = driver.virtual().memExportToShareableHandle(second);
+    assertThat(live.exported.open()).isEmpty();
+    calls.close(other);
+    driver.virtual().memRelease(first);
+    driver.virtual().memRelease(second);
     driver.close();
   }
 }

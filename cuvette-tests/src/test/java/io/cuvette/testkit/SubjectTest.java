@@ -41,6 +41,9 @@ class SubjectTest {
 
     @CudaTest(tidy = false)
     void untidy();
+
+    @CudaTest(peers = "none", memory = "8GiB", devices = 3)
+    void apart();
   }
 
   private static Method sample(String name) {
@@ -242,5 +245,13 @@ class SubjectTest {
     assertThatThrownBy(() -> working.end(true))
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("nothing live in the simulator");
+  }
+
+  @Test
+  void settingsOfATest_comeBeforeThoseOfTheUser() {
+    CudaTest test = sample("apart").getAnnotation(CudaTest.class);
+    assertThat(Subject.simulated("sim:seed=3,devices=2,pace=lazy", test, SEED).specification())
+        .isEqualTo("sim:seed=5,devices=3,pace=lazy,memory=8GiB,peers=none");
+    assertThat(subject("untidy").specification()).isEqualTo("sim:seed=5");
   }
 }

@@ -11,6 +11,7 @@ import io.cuvette.instrument.Misuse;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.FaultSweep.UseCase;
+import io.cuvette.testkit.FaultSweeps.CudaUse;
 import io.cuvette.testkit.SweepFinding.Problem;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -342,5 +343,27 @@ class SweepRulesTest {
         .extracting(SweepFinding::mode)
         .isNotEmpty()
         .doesNotContain(FaultMode.FROM_THEN_ON);
+  }
+
+  /** As the library opens it, the first call is one of the Cuda's own. */
+  @Test
+  void whatAProgramLeavesOpenAfterAFault_isNamedBesideItsFailure() throws Exception {
+    FaultSweep sweep =
+        FaultSweeps.onSimulator("devices=1").failingAsUsual().recoveringFrom(_ -> true);
+    CudaUse leaving =
+        cuda -> {
+          long _ = cuda.device(0).createEvent().handle();
+          long _ = cuda.driver().devices().memGetInfo(0).freeBytes();
+        };
+    assertThat(sweep.run(FaultSweeps.using(leaving)).isClean()).isTrue();
+    assertThat(sweep.run(FaultSweeps.usingTidily(leaving)).findings())
+        .filteredOn(finding -> finding.call().startsWith("memGetInfo("))
+        .isNotEmpty()
+        .allSatisfy(finding -> {
+          assertThat(finding.problem()).isEqualTo(Problem.WRONG_ERROR);
+          assertThat(finding.detail())
+              .contains("left behind (expected: nothing)", "open: event", "Suppressed: ")
+              .contains("Suppressed: io.cuvette.driver.CudaException: memGetInfo(device=0)");
+        });
   }
 }

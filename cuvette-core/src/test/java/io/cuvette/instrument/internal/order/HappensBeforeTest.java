@@ -77,4 +77,56 @@ class HappensBeforeTest {
       assertThat(made.isRetired()).isTrue();
     }
   }
+
+  /** The gate is behind the work that is done, and what comes next is behind the gate. */
+  @Test
+  void gateBehindWorkThatIsDone_isClosedUntilWorkBehindItIsDone() {
+    long _ = lane.next();
+    order.gate(lane, () -> true);
+    order.finish(lane.known());
+    long _ = lane.next();
+    assertThat(order.closedBefore(lane)).hasSize(1);
+    assertThat(order.closedBefore(other)).isEmpty();
+    other.seen.merge(lane.known());
+    assertThat(order.closedBefore(other)).hasSize(1);
+    order.finish(lane.known());
+    assertThat(order.closedBefore(lane)).isEmpty();
+  }
+
+  @Test
+  void everything_isOfAllDevices_andThatOfADeviceOfItAlone() {
+    Lane second = order.create(1, "a stream of the second device", false);
+    long work = second.next();
+    long first = lane.next();
+    assertThat(order.everything().covers(second, work)).isTrue();
+    assertThat(order.everything().covers(lane, first)).isTrue();
+    assertThat(order.everythingOn(0).covers(second, work)).isFalse();
+    assertThat(order.everythingOn(1).covers(second, work)).isTrue();
+    assertThat(order.everythingOn(1).covers(lane, first)).isFalse();
+  }
+
+  @Test
+  void whatTheHostDoes_isOverOnceItIsNoted() {
+    assertThat(order.host.isFinished(order.host.next())).isTrue();
+  }
+
+  /** What a stream came behind long ago is known, also where newer work was learned since. */
+  @Test
+  void streamThatFollowsTheDefaultStreams_inTurn_keepsWhatEachHadSeen() {
+    Lane blocking = order.create(0, "a blocking stream", true);
+    Lane standard = order.standard(0, 0);
+    long early = lane.next();
+    standard.seen.merge(lane.known());
+    order.join(standard);
+    long _ = standard.next();
+    order.join(blocking);
+    assertThat(blocking.seen.covers(lane, early)).isTrue();
+    long late = other.next();
+    standard.seen.merge(other.known());
+    long last = standard.next();
+    order.join(blocking);
+    assertThat(blocking.seen.covers(lane, early)).isTrue();
+    assertThat(blocking.seen.covers(other, late)).isTrue();
+    assertThat(blocking.seen.covers(standard, last)).isTrue();
+  }
 }
