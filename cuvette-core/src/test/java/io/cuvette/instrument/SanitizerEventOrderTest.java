@@ -50,6 +50,18 @@ class SanitizerEventOrderTest extends SanitizerTestBase {
   }
 
   @Test
+  void eventThatIsRecordedAnew_isWhereItWasRecordedLast_andNoLongerElsewhere() {
+    long event = event();
+    write(block, one);
+    driver.events().eventRecord(0, event, one);
+    driver.events().eventRecord(0, event, other);
+    driver.streams().streamWaitEvent(0, third, event);
+    driver.events().eventSynchronize(0, event);
+    write(block, third);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
   void timeBetweenTwoEvents_endsWorkBeforeEither() {
     long start = event();
     long end = event();
