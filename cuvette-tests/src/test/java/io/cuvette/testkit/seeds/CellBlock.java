@@ -34,14 +34,11 @@ final class CellBlock {
     }
   }
 
-  /** Some words of a block: what they must be, and who used them last. */
-  static final class Cell {
+  /** Some words of a block, and what they must be. */
+  static final class Cell extends CellUses {
     final CellBlock block;
     final int index;
     int[] words;
-    final Map<ProgramStream, Integer> written = new LinkedHashMap<>();
-    private final Map<ProgramStream, Integer> added = new LinkedHashMap<>();
-    private final Map<ProgramStream, Integer> read = new LinkedHashMap<>();
 
     private Cell(CellBlock block, int index) {
       this.block = block;
@@ -62,38 +59,6 @@ final class CellBlock {
         throw new IllegalStateException("no memory of the host");
       }
       return block.host.asSlice(offset(), (long) block.words * Integer.BYTES);
-    }
-
-    /** What must come before a use. */
-    Map<ProgramStream, Integer> before(Use use) {
-      Map<ProgramStream, Integer> all = new LinkedHashMap<>(written);
-      if (use != Use.READ) {
-        ProgramStream.merge(all, read);
-      }
-      if (use != Use.ADD) {
-        ProgramStream.merge(all, added);
-      }
-      return all;
-    }
-
-    void note(Use use, ProgramStream stream, int number) {
-      if (use == Use.WRITE) {
-        forget();
-      }
-      Map<ProgramStream, Integer> uses =
-          switch (use) {
-            case READ -> read;
-            case ADD -> added;
-            case WRITE -> written;
-          };
-      uses.merge(stream, number, Math::max);
-    }
-
-    /** Nothing that comes need care for what was. */
-    void forget() {
-      written.clear();
-      added.clear();
-      read.clear();
     }
   }
 

@@ -73,6 +73,17 @@ class RightProgramsTest {
   }
 
   @Test
+  void programOfRowsColumnsAndCallbacks_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 4 : 1) {
+      try {
+        new ShapesProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  @Test
   @EnabledOnOs(OS.LINUX)
   void programsThatShareMemory_areRight_underEverySeed() {
     for (int seed = 0; seed < COUNT; seed += COUNT == FEW ? 3 : 1) {

@@ -3,7 +3,7 @@ package io.cuvette.testkit.seeds;
 import java.util.Locale;
 
 /**
- * Runs five right random programs under each of many seeds, on the simulated device below the
+ * Runs six right random programs under each of many seeds, on the simulated device below the
  * sanitizer, and prints which seeds failed: none should.
  *
  * <p>Arguments: the first seed, how many, and for how many seconds at most.
@@ -26,6 +26,7 @@ public final class SeedsMain {
         new DriverProgram(seed).run();
         new HandoverProgram(seed).run();
         new ServiceProgram(seed).run();
+        new ShapesProgram(seed).run();
       } catch (Exception | AssertionError e) {
         failed++;
         System.out.println("seed " + seed + ": " + e);
