@@ -127,6 +127,19 @@ class SanitizedPartsTest {
     reported(Misuse.OUT_OF_BOUNDS, "nobody has these bytes of");
   }
 
+  @Test
+  void kernel_mayBeGivenTheEndOfABuffer_whateverIsBehind() {
+    CudaKernel add = module.kernel("addVectors");
+    for (long bytes : new long[] {BYTES, BYTES - Long.BYTES}) {
+      try (Buffer buffer = filled(bytes)) {
+        filled(BYTES).close();
+        stream.launch(add, CONFIG, buffer, buffer.address() + bytes, buffer, 0);
+        stream.synchronize();
+      }
+    }
+    assertThat(reports).isEmpty();
+  }
+
   private void launchClosed(boolean asBuffer, boolean early) {
     Buffer buffer = filled(BYTES);
     try (CudaGraph graph =

@@ -247,6 +247,10 @@ public final class KnownMemory {
       return blocks.freedAround(address) == null ? null : new Range(address, 1, Kind.USE, false);
     }
     KnownBlock lent = block.lentAround(address);
+    KnownBlock below = lent.parts() == null ? null : lent.parts().liveBefore(address);
+    if (below != null && below.address + below.bytes == address) {
+      return null; // where a buffer ends, as for a loop
+    }
     long bytes = lent.parts() == null ? lent.address + lent.bytes - address : 1;
     long mapped = KnownMappings.isReserved(lent) ? mappings.mappedFrom(address, bytes) : bytes;
     return new Range(address, Math.max(mapped, 1), Kind.USE, false);
