@@ -4,6 +4,7 @@ import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -106,6 +107,16 @@ public final class HostReads {
   /** Forgets what is read: work was queued that may write it. */
   public void clear() {
     cleared = ++time;
+  }
+
+  /** Forgets what work has read that the host may have known to be done. */
+  void forget(Clock done) {
+    pending
+        .values()
+        .removeIf(all -> {
+          all.removeIf(read -> done.covers(read.access.lane(), read.access.number()));
+          return all.isEmpty();
+        });
   }
 
   /** When the first of the pending reads was noted. */

@@ -40,6 +40,9 @@ public final class KnownMemory {
   /** What was written. */
   public final KnownContents contents;
 
+  /** What kernels may have told the host. */
+  public final TellingLaunches telling = new TellingLaunches();
+
   /** What kernels touch at the same time. */
   public final KnownLaunches launches;
 
@@ -310,13 +313,30 @@ public final class KnownMemory {
    * Notes that work may change memory of the host from now on: before the driver has it, since it
    * may be done, and looked at by another thread, before it is noted.
    */
-  public void begins(Work work) {
+  public void begins(Work work, Lane lane) {
+    boolean isSeen = false;
     for (Range range : work.ranges()) {
       KnownBlock block = blocks.liveAround(range.address());
       if (block != null && (range.kind() == Kind.WRITE || range.kind() == Kind.USE)) {
         hostReads.written(block, range);
+        isSeen |= block.isOfHost();
       }
     }
+    if (isSeen && work.watcher() instanceof TouchedBytes touched) {
+      telling.begins(touched, lane);
+    }
+  }
+
+  /** Learns that work is done, and what the host may know from kernels. */
+  public void finished(Clock work, Findings findings) {
+    if (telling.haveTold()) {
+      Clock told = telling.told();
+      order.finish(told);
+      hostReads.forget(told);
+    }
+    order.finish(work);
+    hostReads.finished(findings);
+    launches.finished(findings);
   }
 
   /** Notes work that was queued. */

@@ -46,6 +46,10 @@ final class TouchedBytes implements LaunchWatcher {
     this.launch = launch;
   }
 
+  boolean isAny() {
+    return !pages.isEmpty();
+  }
+
   /** A byte that was touched and is not before the end of what may be from there on; 0 if none. */
   long outside(LongUnaryOperator end) {
     for (Map.Entry<Long, Page> page : pages.entrySet()) {

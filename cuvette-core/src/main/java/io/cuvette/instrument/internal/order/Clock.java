@@ -106,7 +106,7 @@ public final class Clock {
     numbers.remove(lane);
   }
 
-  Clock copy() {
+  public Clock copy() {
     Clock copy = new Clock();
     copy.base = base;
     copy.mergeNumbers(this);

@@ -142,6 +142,11 @@ public final class SanitizerCore {
 
   void askForShown() {
     shown.values().forEach(Runnable::run);
+    check(findings -> {
+      if (memory.telling.haveTold()) {
+        memory.finished(KnownStreams.nothing(), findings);
+      }
+    });
   }
 
   void checkLive(CallTrace site, long address, long bytes) {
@@ -231,9 +236,7 @@ public final class SanitizerCore {
 
   void finish(Clock work) {
     check(findings -> {
-      streams.order.finish(work);
-      memory.hostReads.finished(findings);
-      memory.launches.finished(findings);
+      memory.finished(work, findings);
     });
   }
 
@@ -287,7 +290,7 @@ public final class SanitizerCore {
     if (lane != null && lane.capture() == null) {
       checkRaces(work, lane, findings);
       memory.contents.check(work, findings);
-      memory.begins(work);
+      memory.begins(work, lane);
     }
     return lane;
   }
