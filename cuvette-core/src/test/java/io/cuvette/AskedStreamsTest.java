@@ -66,9 +66,7 @@ class AskedStreamsTest extends OrderingFixture {
   @Test
   void threadThatComesWhileAnotherAsks_asksNothing() {
     try (Buffer buffer = cuda.allocate(BYTES, other)) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long first = clock.now();
+      long first = beginWork(buffer);
       clock.ask(first);
       long second = clock.moment(0).queued();
       int[] asked = new int[1];

@@ -123,38 +123,32 @@ class ChunkMoveTest {
         .hasMessageEndingWith("is closed");
   }
 
-  @Test
-  void cudaThatCloses_asThePoolHasJustGrown_hasTheAllocationRefused() {
-    MemoryPool hooked = new MemoryPool(cuda);
+  /** A pool has just grown as something ends: the allocation is refused, and not tried again. */
+  private void assertRefused(MemoryPool hooked, Runnable ending, Object ended) {
     hooked.addHook(
         new MemoryHook() {
           @Override
           public void allocPostprocess(Growth growth) {
             growths.incrementAndGet();
-            OnThreads.run(1, _ -> cuda.close());
+            ending.run();
           }
         });
     assertThatThrownBy(() -> hooked.allocate(BYTES, one))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessage(hooked + " is closed");
+        .hasMessage(ended + " is closed");
     assertThat(growths).as("asked once").hasValue(1);
+  }
+
+  @Test
+  void cudaThatCloses_asThePoolHasJustGrown_hasTheAllocationRefused() {
+    MemoryPool hooked = new MemoryPool(cuda);
+    assertRefused(hooked, () -> OnThreads.run(1, _ -> cuda.close()), hooked);
   }
 
   @Test
   void streamThatCloses_asThePoolHasJustGrown_hasTheAllocationRefused() {
     MemoryPool hooked = new MemoryPool(cuda);
-    hooked.addHook(
-        new MemoryHook() {
-          @Override
-          public void allocPostprocess(Growth growth) {
-            growths.incrementAndGet();
-            one.close();
-          }
-        });
-    assertThatThrownBy(() -> hooked.allocate(BYTES, one))
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessage(one + " is closed");
-    assertThat(growths).as("asked once").hasValue(1);
+    assertRefused(hooked, one::close, one);
     assertThat(hooked.totalBytes()).isZero();
   }
 
@@ -222,18 +216,7 @@ class ChunkMoveTest {
   @Test
   void poolThatCloses_asItHasJustGrown_saysSo() {
     MemoryPool hooked = new MemoryPool(cuda);
-    hooked.addHook(
-        new MemoryHook() {
-          @Override
-          public void allocPostprocess(Growth growth) {
-            growths.incrementAndGet();
-            hooked.close();
-          }
-        });
-    assertThatThrownBy(() -> hooked.allocate(BYTES, one))
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessage(hooked + " is closed");
-    assertThat(growths).as("asked once").hasValue(1);
+    assertRefused(hooked, hooked::close, hooked);
     assertThat(hooked.totalBytes()).isZero();
   }
 

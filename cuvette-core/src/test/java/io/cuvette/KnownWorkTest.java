@@ -101,9 +101,7 @@ class KnownWorkTest extends OrderingFixture {
   @Test
   void streamThatWasBusy_isAskedAgain_onceAllIsKnownToBeDone() {
     try (Buffer buffer = cuda.allocate(BYTES, other)) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long number = old.now();
+      long number = beginWork(buffer);
       old.ask(number);
       assertThat(old.isDone(number, number)).isFalse();
       busy.finish(other);
@@ -309,9 +307,7 @@ class KnownWorkTest extends OrderingFixture {
   @Test
   void eventThatIsAsked_saysWhatIsDone() {
     try (Buffer buffer = cuda.allocate(BYTES, other)) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long number = old.now();
+      long number = beginWork(buffer);
       try (CudaEvent event = other.record()) {
         assertThat(event.isDone()).isFalse();
         assertThat(old.isDone(number, number)).isFalse();
@@ -327,9 +323,7 @@ class KnownWorkTest extends OrderingFixture {
   @Test
   void eventThatOthersHave_saysNothingOfTheStreamItWasRecordedIn() {
     try (Buffer buffer = cuda.allocate(BYTES, other)) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long number = old.now();
+      long number = beginWork(buffer);
       for (boolean isShown : new boolean[] {false, true}) {
         CudaStream waiting = stream();
         try (CudaEvent event = other.record()) {
@@ -354,9 +348,7 @@ class KnownWorkTest extends OrderingFixture {
   void eventThatAGraphHas_saysNothingOfTheStreamItWasRecordedIn() {
     try (Buffer buffer = cuda.allocate(BYTES, other);
         GraphDefinition graph = new GraphDefinition(cuda.device(0))) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long number = old.now();
+      long number = beginWork(buffer);
       try (CudaEvent event = other.record()) {
         GraphNode _ = graph.root().record(event);
         busy.finish(other);
@@ -370,9 +362,7 @@ class KnownWorkTest extends OrderingFixture {
   @Test
   void eventThatIsRecordedAgainAsItIsAsked_saysNothingOfTheRecordBefore() {
     try (Buffer buffer = cuda.allocate(BYTES, other)) {
-      busy.begin(other);
-      buffer.fill((byte) 1, other);
-      long number = old.now();
+      long number = beginWork(buffer);
       try (CudaEvent event = other.record()) {
         busy.atNextQuery(() -> event.record(home));
         assertThat(event.isDone()).isTrue();

@@ -41,6 +41,13 @@ abstract class OrderingFixture {
     cuda.close();
   }
 
+  /** Has the other stream work that is not done until it is finished; gives its number there. */
+  final long beginWork(Buffer buffer) {
+    busy.begin(other);
+    buffer.fill((byte) 1, other);
+    return other.state.clock.now();
+  }
+
   final MemoryResource pool(Kind kind) {
     return kind == Kind.CACHING ? new MemoryPool(cuda) : new ElasticMemoryPool(cuda);
   }

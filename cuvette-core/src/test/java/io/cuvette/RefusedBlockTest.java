@@ -12,6 +12,7 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.QuietListener;
 import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.InstanceOfAssertFactories;
@@ -39,7 +40,7 @@ class RefusedBlockTest {
     cuda.close();
   }
 
-  private final class Refusing extends ForwardingDriver implements BlockListener {
+  private final class Refusing extends ForwardingDriver {
     private final OrderedCalls orderedCalls =
         new ForwardingOrdered(delegate().ordered()) {
           @Override
@@ -81,30 +82,15 @@ class RefusedBlockTest {
 
     @Override
     public BlockListener blockListener() {
-      return this;
+      return new QuietListener() {
+        @Override
+        public void blockAllocated(Block block, int device, long of) {
+          if (refuses) {
+            throw new IllegalStateException("refused on purpose");
+          }
+        }
+      };
     }
-
-    @Override
-    public void blockAllocated(Block block, int device, long of) {
-      if (refuses) {
-        throw new IllegalStateException("refused on purpose");
-      }
-    }
-
-    @Override
-    public void blockAllocated(Block block) {}
-
-    @Override
-    public void blockFreed(Block block) {}
-
-    @Override
-    public void usedElsewhere(long address, long bytes, int device, long of) {}
-
-    @Override
-    public void hostCopy(long address, long bytes, long target) {}
-
-    @Override
-    public void hostAccess(long address, long bytes, boolean writes) {}
   }
 
   /** The refusal comes first; what the free failed with is told with it. */

@@ -2,7 +2,6 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.AllocationProperties;
-import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.BoxCopy;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.GraphMemAttribute;
@@ -29,23 +28,6 @@ import java.util.UUID;
 
 /** Values of all types that calls of a driver take and give. */
 final class Samples {
-  private static final class NoListener implements BlockListener {
-    @Override
-    public void blockAllocated(Block block, int device, long stream) {}
-
-    @Override
-    public void blockAllocated(Block block) {}
-
-    @Override
-    public void blockFreed(Block block) {}
-
-    @Override
-    public void usedElsewhere(long address, long bytes, int device, long stream) {}
-
-    @Override
-    public void hostAccess(long address, long bytes, boolean writes) {}
-  }
-
   private Samples() {}
 
   /** A value that has the number in it. */
@@ -92,7 +74,7 @@ final class Samples {
       case "AddedNode" -> AddedNode.plain(number);
       case "List" -> List.of(number);
       case "UserObject" -> new UserObject(number, () -> true);
-      case "BlockListener" -> new NoListener();
+      case "BlockListener" -> new QuietListener();
       default -> throw new IllegalArgumentException("no sample of " + type);
     };
   }

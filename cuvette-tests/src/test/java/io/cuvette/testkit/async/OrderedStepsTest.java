@@ -103,50 +103,49 @@ class OrderedStepsTest {
         .isEqualTo(List.of("memAllocAsync", "memAllocAsync", "trim to 0", "memAllocAsync"));
   }
 
+  /** The calls of some names as a pool whose threshold is not raised is refused so often. */
+  private static List<String> stepsAfter(
+      int refusals, Cuda cuda, ScriptedDriver driver, CudaStream stream, String... noted) {
+    AsyncPoolOptions options = AsyncPoolOptions.DEFAULTS.withThresholdRaised(false);
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault(), options)) {
+      driver.fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, refusals).note(noted);
+      pool.allocate(BYTES, stream).close();
+      return driver.notes();
+    }
+  }
+
   @CudaTest(simulatedOnly = true)
   void refusedAllocation_hasItsPoolTrimmed_thoughNothingIsRaised(
       Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
-    try (AsyncMemoryPool pool =
-        new AsyncMemoryPool(
-            cuda,
-            AsyncPoolChoice.ofDefault(),
-            AsyncPoolOptions.DEFAULTS.withThresholdRaised(false))) {
-      driver
-          .fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, 2)
-          .note("memAllocFromPoolAsync", "memPoolTrimTo");
-      pool.allocate(BYTES, stream).close();
-      assertThat(driver.notes())
-          .containsExactly(
-              "memAllocFromPoolAsync",
-              "memAllocFromPoolAsync",
-              "memPoolTrimTo",
-              "memAllocFromPoolAsync");
-    }
+    assertThat(stepsAfter(2, cuda, driver, stream, "memAllocFromPoolAsync", "memPoolTrimTo"))
+        .containsExactly(
+            "memAllocFromPoolAsync",
+            "memAllocFromPoolAsync",
+            "memPoolTrimTo",
+            "memAllocFromPoolAsync");
   }
 
   /** What others gave back meanwhile is in pools that keep it. */
   @CudaTest(simulatedOnly = true)
   void poolsAreTrimmedAgain_afterOthersWereWaitedFor(
       Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
-    try (AsyncMemoryPool pool =
-        new AsyncMemoryPool(
-            cuda,
-            AsyncPoolChoice.ofDefault(),
-            AsyncPoolOptions.DEFAULTS.withThresholdRaised(false))) {
-      driver
-          .fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, 3)
-          .note("memAllocFromPoolAsync", "memPoolTrimTo", "streamSynchronize");
-      pool.allocate(BYTES, stream).close();
-      assertThat(driver.notes())
-          .containsExactly(
-              "memAllocFromPoolAsync",
-              "streamSynchronize",
-              "memAllocFromPoolAsync",
-              "memPoolTrimTo",
-              "memAllocFromPoolAsync",
-              "streamSynchronize", // which has frees of what others gave back by now
-              "memPoolTrimTo",
-              "memAllocFromPoolAsync");
-    }
+    assertThat(
+            stepsAfter(
+                3,
+                cuda,
+                driver,
+                stream,
+                "memAllocFromPoolAsync",
+                "memPoolTrimTo",
+                "streamSynchronize"))
+        .containsExactly(
+            "memAllocFromPoolAsync",
+            "streamSynchronize",
+            "memAllocFromPoolAsync",
+            "memPoolTrimTo",
+            "memAllocFromPoolAsync",
+            "streamSynchronize", // which has frees of what others gave back by now
+            "memPoolTrimTo",
+            "memAllocFromPoolAsync");
   }
 }

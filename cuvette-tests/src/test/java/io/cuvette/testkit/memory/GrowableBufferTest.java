@@ -20,20 +20,15 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
-import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.SweepReport;
 import io.cuvette.testkit.support.Forgetting;
-import io.cuvette.testkit.support.Latches;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -291,37 +286,6 @@ class GrowableBufferTest {
       assertThat(script.takeNotes())
           .containsExactly(
               buffer.address() + " " + 2 * MIB, buffer.address() + 2 * MIB + " " + 6 * MIB);
-    }
-  }
-
-  /** A callback waits for nothing, and what comes after it asks again. */
-  @CudaTest(simulatedOnly = true)
-  void memoryWithWorkThatCouldNotBeMarked_staysMappedUntilItIsDone(
-      Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream busy, @NonBlocking CudaStream other)
-      throws Exception {
-    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
-      buffer.grow(2 * MIB);
-      buffer.grow(8 * MIB);
-      CountDownLatch over = new CountDownLatch(1);
-      var _ = busy.addCallback(() -> Latches.await(over));
-      buffer.fill((byte) 1, busy);
-      CompletableFuture<Void> shrunk =
-          other.addCallback(() -> {
-            script.fail("eventCreate", CudaStatus.NOT_PERMITTED, 1);
-            assertThatThrownBy(() -> buffer.shrink(MIB)).isInstanceOf(CudaException.class);
-            buffer.shrink(MIB);
-            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
-            buffer.grow(MIB); // it has that
-            buffer.shrink(MIB);
-            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
-          });
-      try {
-        shrunk.get(30, TimeUnit.SECONDS);
-      } finally {
-        over.countDown();
-      }
-      buffer.shrink(MIB);
-      assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
     }
   }
 

@@ -117,19 +117,57 @@ class GrowableWorkTest {
     }
   }
 
+  /** Runs in a callback while another stream uses all of a buffer, which is then shrunk. */
+  private static void whileItIsUsed(
+      GrowableBuffer buffer, CudaStream busy, CudaStream other, Runnable body) throws Exception {
+    buffer.grow(2 * MIB);
+    buffer.grow(8 * MIB);
+    CountDownLatch over = new CountDownLatch(1);
+    var _ = busy.addCallback(() -> Latches.await(over));
+    buffer.fill((byte) 1, busy);
+    var ran = other.addCallback(body);
+    try {
+      ran.get(60, TimeUnit.SECONDS);
+    } finally {
+      over.countDown();
+    }
+    buffer.shrink(MIB);
+    assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
+  }
+
+  /** A callback waits for nothing, and what comes after it asks again. */
+  @CudaTest(simulatedOnly = true)
+  void memoryWithWorkThatCouldNotBeMarked_staysMappedUntilItIsDone(
+      Cuda cuda, ScriptedDriver script, @NonBlocking CudaStream busy, @NonBlocking CudaStream other)
+      throws Exception {
+    try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
+      whileItIsUsed(
+          buffer,
+          busy,
+          other,
+          () -> {
+            script.fail("eventCreate", CudaStatus.NOT_PERMITTED, 1);
+            assertThatThrownBy(() -> buffer.shrink(MIB)).isInstanceOf(CudaException.class);
+            buffer.shrink(MIB);
+            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+            buffer.grow(MIB); // it has that
+            buffer.shrink(MIB);
+            assertThat(buffer.blockBytes()).isEqualTo(8 * MIB);
+          });
+    }
+  }
+
   /** A callback leaves it to later that the work is waited for. */
   @CudaTest(simulatedOnly = true)
   void eventsForWorkBehindTheEnd_areBack_onceTheEndIsElsewhere(
       Cuda cuda, @NonBlocking CudaStream busy, @NonBlocking CudaStream other, ScriptedDriver script)
       throws Exception {
     try (GrowableBuffer buffer = cuda.device(0).growable(64 * MIB)) {
-      buffer.grow(2 * MIB);
-      buffer.grow(8 * MIB);
-      CountDownLatch over = new CountDownLatch(1);
-      var _ = busy.addCallback(() -> Latches.await(over));
-      buffer.fill((byte) 1, busy);
-      var shrunk =
-          other.addCallback(() -> {
+      whileItIsUsed(
+          buffer,
+          busy,
+          other,
+          () -> {
             long made = script.count("eventCreate");
             long gone = script.count("eventDestroy");
             buffer.shrink(MIB);
@@ -140,13 +178,6 @@ class GrowableWorkTest {
             buffer.grow(4 * MIB);
             assertThat(script.count("eventDestroy")).isEqualTo(gone + 2);
           });
-      try {
-        shrunk.get(60, TimeUnit.SECONDS);
-      } finally {
-        over.countDown();
-      }
-      buffer.shrink(MIB);
-      assertThat(buffer.blockBytes()).isEqualTo(2 * MIB);
     }
   }
 

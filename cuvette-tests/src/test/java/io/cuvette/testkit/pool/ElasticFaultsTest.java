@@ -114,9 +114,13 @@ class ElasticFaultsTest {
     }
   }
 
-  /** Also where more than one place is released, and only the first of them fails. */
-  @Test
-  void memoryBesideSomeThatCannotBeUnmapped_isReleased() {
+  /** What a test does with a pool that has two free places of 8 MiB, and a used one between. */
+  @FunctionalInterface
+  private interface Places {
+    void use(ScriptedDriver script, ElasticMemoryPool pool, CudaStream stream);
+  }
+
+  private static void withTwoFreePlaces(Places places) {
     ScriptedDriver script = new ScriptedDriver();
     try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
         CudaStream stream = cuda.device(0).createStream();
@@ -126,49 +130,48 @@ class ElasticFaultsTest {
         pool.allocate(8 * MIB, stream).close();
         first.close();
         stream.synchronize();
-        script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
-        assertThatThrownBy(() -> pool.trim(0)).hasMessageContaining("scripted by the test");
-        assertThat(pool.freeBytes()).isEqualTo(8 * MIB);
-        pool.assertConsistent();
-        pool.allocate(16 * MIB, stream).close();
-        stream.synchronize();
-        assertThat(pool.trim(0)).isPositive();
-        assertThat(pool.totalBytes()).isEqualTo(8 * MIB);
-        pool.assertConsistent();
+        places.use(script, pool, stream);
       }
     }
+  }
+
+  /** Also where more than one place is released, and only the first of them fails. */
+  @Test
+  void memoryBesideSomeThatCannotBeUnmapped_isReleased() {
+    withTwoFreePlaces((script, pool, stream) -> {
+      script.fail("memUnmap", CudaStatus.INVALID_VALUE, 1);
+      assertThatThrownBy(() -> pool.trim(0)).hasMessageContaining("scripted by the test");
+      assertThat(pool.freeBytes()).isEqualTo(8 * MIB);
+      pool.assertConsistent();
+      pool.allocate(16 * MIB, stream).close();
+      stream.synchronize();
+      assertThat(pool.trim(0)).isPositive();
+      assertThat(pool.totalBytes()).isEqualTo(8 * MIB);
+      pool.assertConsistent();
+    });
   }
 
   /** Each has a reason of its own. */
   @Test
   void placesThatCannotBeUnmapped_areAllTold() {
-    ScriptedDriver script = new ScriptedDriver();
-    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
-        CudaStream stream = cuda.device(0).createStream();
-        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
-      Buffer first = pool.allocate(8 * MIB, stream);
-      try (Buffer _ = pool.allocate(8 * MIB, stream)) {
-        pool.allocate(8 * MIB, stream).close();
-        first.close();
-        stream.synchronize();
-        AtomicInteger refused = new AtomicInteger();
-        script.answer(
-            "memUnmap",
-            call -> {
-              String text = "refusal " + refused.incrementAndGet();
-              throw new CudaException(CudaStatus.INVALID_VALUE, call.name(), text);
-            });
-        assertThatThrownBy(() -> pool.trim(0))
-            .hasMessageContaining("refusal 1")
-            .satisfies(e ->
-                assertThat(e.getSuppressed())
-                    .singleElement(InstanceOfAssertFactories.THROWABLE)
-                    .hasMessageContaining("refusal 2"));
-        script.unscript("memUnmap");
-        assertThat(pool.freeBytes()).isEqualTo(16 * MIB);
-        pool.assertConsistent();
-      }
-    }
+    withTwoFreePlaces((script, pool, stream) -> {
+      AtomicInteger refused = new AtomicInteger();
+      script.answer(
+          "memUnmap",
+          call -> {
+            String text = "refusal " + refused.incrementAndGet();
+            throw new CudaException(CudaStatus.INVALID_VALUE, call.name(), text);
+          });
+      assertThatThrownBy(() -> pool.trim(0))
+          .hasMessageContaining("refusal 1")
+          .satisfies(e ->
+              assertThat(e.getSuppressed())
+                  .singleElement(InstanceOfAssertFactories.THROWABLE)
+                  .hasMessageContaining("refusal 2"));
+      script.unscript("memUnmap");
+      assertThat(pool.freeBytes()).isEqualTo(16 * MIB);
+      pool.assertConsistent();
+    });
   }
 
   /** Nothing of what was to be mapped is counted yet. */

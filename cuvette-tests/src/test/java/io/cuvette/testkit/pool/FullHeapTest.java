@@ -39,7 +39,6 @@ class FullHeapTest {
 
   private static void run(LeakLevel level, String... arguments) throws Exception {
     List<String> command = PeerCommand.of(FullHeapProgram.class);
-    command.add(1, "-Dcuvette.leaks=" + level);
     command.addAll(List.of(arguments));
     command.replaceAll(each -> each.startsWith("-Xmx") ? "-Xmx6m" : each);
     command.add(1, "-Dcuvette.leaks=" + level);
