@@ -127,4 +127,15 @@ class HoldsAndFreesTest {
     assertThat(holds.areHolding()).isTrue();
     holds.endHold();
   }
+
+  /** Whoever waits for callbacks to return finds its interrupt afterwards. */
+  @Test
+  void interrupt_outlivesTheWaitForAGap() {
+    holds.beginHold(false, 0);
+    Thread.currentThread().interrupt();
+    assertThat(holds.hasGapWithin(TimeUnit.MILLISECONDS.toNanos(100))).isFalse();
+    assertThat(Thread.interrupted()).isTrue();
+    holds.endHold();
+    assertThat(holds.hasGapWithin(0)).isTrue();
+  }
 }
