@@ -9,8 +9,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -29,6 +33,8 @@ import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.message.ArrowFieldNode;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.arrow.vector.types.pojo.FieldType;
+import org.junit.jupiter.api.Test;
 
 /** Copies between the host and a device: of parts, of what lies, and without memory. */
 class HostCopiesTest {
@@ -105,6 +111,60 @@ class HostCopiesTest {
         assertThat(there.nullCount()).isEqualTo(1);
       }
     }
+  }
+
+  @Test
+  void list_hasOneField() {
+    FieldType pairs = FieldType.nullable(new ArrowType.FixedSizeList(2));
+    Columns.check(new Field("v", pairs, List.of(X)));
+    for (List<Field> fields : List.of(List.<Field>of(), List.of(X, X))) {
+      assertThatThrownBy(() -> Columns.check(new Field("v", pairs, fields)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining(fields.size() + " fields and size 2 (expected: one field");
+    }
+  }
+
+  /** There is nothing to wait for. */
+  @CudaTest
+  void columnWithoutMemory_isExportedWithoutAnEvent(Cuda cuda, CudaStream stream) {
+    try (Arena arena = Arena.ofConfined();
+        DeviceVector none = counted(cuda, stream, 0);
+        DeviceVector one = counted(cuda, stream, 1)) {
+      ArrowDeviceArray array = ArrowDeviceArray.allocate(arena);
+      none.export(array, stream);
+      assertThat(array.structure().syncEvent()).isZero();
+      array.release();
+      one.export(array, stream);
+      assertThat(array.structure().syncEvent()).isNotZero();
+      array.release();
+    }
+  }
+
+  /** Of a part nobody has counted them; none are none of any part. */
+  @CudaTest
+  void nullsOfASlice_areUnknown_unlessItHasAllValues(Cuda cuda, CudaStream stream) {
+    try (BufferAllocator allocator = new RootAllocator();
+        FieldVector ints = HostVectors.ints(9, allocator);
+        DeviceVector there = DeviceVector.copyOf(ints, stream);
+        DeviceVector plain = counted(cuda, stream, 9)) {
+      assertThat(there.nullCount()).isEqualTo(3);
+      assertThat(there.slice(0, 9).nullCount()).isEqualTo(3);
+      assertThat(there.slice(1, 8).nullCount()).isEqualTo(DeviceVector.UNKNOWN_NULLS);
+      assertThat(there.slice(0, 8).nullCount()).isEqualTo(DeviceVector.UNKNOWN_NULLS);
+      assertThat(plain.slice(2, 3).nullCount()).isZero();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void vectorThatCouldNotBeClosed_isOpen_andCanBeClosedAgain(
+      CudaStream stream, ScriptedDriver script) {
+    Buffer data = MemoryResource.direct().allocate(36, stream);
+    DeviceVector vector = DeviceVector.of(X, 9, null, data);
+    script.fail("memFree", CudaStatus.UNKNOWN, 1);
+    assertThatThrownBy(vector::close).isInstanceOf(CudaException.class);
+    assertThat(vector.isClosed()).isFalse();
+    vector.close();
+    assertThat(vector.isClosed()).isTrue();
   }
 
   /** Such as one of a batch that came from elsewhere: Arrow takes its word for its length. */
