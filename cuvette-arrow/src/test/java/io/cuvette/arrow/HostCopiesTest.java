@@ -124,6 +124,18 @@ class HostCopiesTest {
     }
   }
 
+  /** As Arrow pads them, of whatever size they are. */
+  @CudaTest
+  void wideValues_beginAtAnyMultipleOfEight(Cuda cuda, CudaStream stream) {
+    Field wide = field("w", new ArrowType.FixedSizeBinary(16));
+    try (Buffer data = cuda.allocate(40, stream)) {
+      assertThat(DeviceVector.of(wide, 2, null, data.slice(8, 32)).length()).isEqualTo(2);
+      assertThatThrownBy(() -> DeviceVector.of(wide, 2, null, data.slice(4, 32)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("(expected: a multiple of 8 for");
+    }
+  }
+
   /** There is nothing to wait for. */
   @CudaTest
   void columnWithoutMemory_isExportedWithoutAnEvent(Cuda cuda, CudaStream stream) {
