@@ -9,11 +9,13 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.DriverProxy;
+import io.cuvette.internal.callback.Callbacks;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.ref.Reference;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -339,6 +341,26 @@ class EngineRulesTest {
         state.leave();
       }
       state.checkOutsideCode("call");
+    }
+  }
+
+  /** Else the end of the Cuda would wait for it. */
+  @Test
+  void callbackThatCouldNotBeQueued_isForgotten() throws ReflectiveOperationException {
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    CudaDriver over =
+        DriverProxy.of((method, arguments) -> {
+          if (method.getName().equals("launchHostFunc")) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, method.getName(), "the test's");
+          }
+          return DriverProxy.forward(driver, method, arguments);
+        });
+    Field open = Callbacks.class.getDeclaredField("open");
+    open.setAccessible(true);
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(over));
+        CudaStream stream = cuda.device(0).createStream()) {
+      assertThatThrownBy(() -> stream.addCallback(() -> {})).isInstanceOf(CudaException.class);
+      assertThat((Set<?>) open.get(cuda.engine().callbacks())).isEmpty();
     }
   }
 }
