@@ -10,12 +10,15 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.testkit.seeds.ServiceProgram.Item;
 import io.cuvette.testkit.seeds.ServiceProgram.Proof;
 import io.cuvette.testkit.seeds.ServiceProgram.Slot;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -29,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 /** One thread of a {@link ServiceProgram}. */
 final class ServiceWorker {
   private static final int MOST_ITEMS = 12;
+  private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
   private final ServiceProgram all;
   private final Cuda cuda;
@@ -63,7 +67,8 @@ final class ServiceWorker {
     if (all.items.size() > MOST_ITEMS) {
       consume();
     }
-    switch (random.nextInt(16)) {
+    switch (random.nextInt(17)) {
+      case 16 -> look();
       case 0, 1, 2 -> produce();
       case 3, 4, 5, 6 -> transform();
       case 7 -> split();
@@ -218,6 +223,28 @@ final class ServiceWorker {
       buffer.copyFrom(slot.in(), stream);
     }
     giveBack(slot);
+    all.items.add(new Item(buffer, first, proof()));
+  }
+
+  /** A kernel behind a copy writes a word, at which this thread looks. */
+  private void look() throws Exception {
+    if (Thread.currentThread().isVirtual()) {
+      return; // threads of simulated kernels are virtual, and need one that does not spin
+    }
+    int first = random.nextInt(10_000);
+    Slot slot = slot();
+    await(all, slot.proof(), random);
+    slot.in().copyFrom(ServiceProgram.words(first));
+    Buffer buffer = allocate();
+    buffer.copyFrom(slot.in(), stream);
+    try (PinnedBuffer word = cuda.allocatePinned(Integer.BYTES)) {
+      word.segment().set(ValueLayout.JAVA_INT, 0, 0);
+      kernels.add(stream, all.base(), word, 1);
+      while ((int) WORD.getVolatile(word.segment(), 0L) != 1) {
+        Thread.yield();
+      }
+    }
+    all.slots.add(slot.behind(Proof.DONE));
     all.items.add(new Item(buffer, first, proof()));
   }
 
