@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.PoolProperties;
 import java.util.concurrent.CountDownLatch;
@@ -143,7 +144,7 @@ class PoolPiecesTest extends SimTestBase {
 
   /** Of what a stream freed, it gets the oldest that is large enough, whatever fits better. */
   @Test
-  void oldestFreeOfAStream_isUsedFirst() {
+  void smallestFreeOfAStream_isUsedFirst() {
     keepAll();
     long stream = stream(false);
     for (boolean largeFirst : new boolean[] {true, false}) {
@@ -158,7 +159,7 @@ class PoolPiecesTest extends SimTestBase {
       free(newer, stream);
       long one = allocate(STEP, stream);
       long two = allocate(2 * STEP, stream);
-      assertThat(steps()).as("two is left in one piece").isEqualTo(largeFirst ? 7 : 5);
+      assertThat(steps()).as("two is left in one piece").isEqualTo(5);
       goOn.countDown();
       for (long each : new long[] {one, two, between, end}) {
         free(each, stream);
@@ -167,5 +168,30 @@ class PoolPiecesTest extends SimTestBase {
       large.pools().memPoolTrimTo(pool, 0);
       assertThat(steps()).isZero();
     }
+  }
+
+  /** As on an H200, whatever needs memory, and also if there is too little all the same. */
+  @Test
+  void shortage_makesPoolsGiveBackAllThatTheyDoNotUse() {
+    keepAll();
+    long kept = allocate(MIB, 0);
+    for (long bytes : new long[] {7 * GIB, 1L << 44, 8 * GIB}) {
+      free(allocate(4 * GIB, 0), 0);
+      large.devices().ctxSynchronize(0);
+      assertThat(steps()).isEqualTo(129);
+      if (bytes == 7 * GIB) {
+        large.memory().memFree(0, large.memory().memAlloc(0, bytes));
+      } else {
+        assertThatThrownBy(() -> large.memory().memAlloc(0, bytes)).hasMessageContaining("OUT_OF");
+      }
+      assertThat(steps()).as("%d bytes", bytes).isEqualTo(1);
+    }
+    free(allocate(4 * GIB, 0), 0);
+    large.devices().ctxSynchronize(0);
+    long other = large.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long block = large.ordered().memAllocFromPoolAsync(0, 7 * GIB, other, 0);
+    assertThat(steps()).as("for another pool").isEqualTo(1);
+    free(block, 0);
+    free(kept, 0);
   }
 }

@@ -348,14 +348,14 @@ class PoolSpaceTest extends SimTestBase {
     assertThat(large.simulatedNanos(0) - before).isGreaterThan(60_000);
   }
 
-  /** One that is eight times as large as all it could have, or larger, has no addresses. */
+  /** An H200's pool has addresses for twice its limit. */
   @Test
-  void poolGrowsInVain_onlyForWhatIsLessThanEightTimesWhatItMayHave() {
+  void poolGrowsInVain_onlyForWhatHasAddresses() {
     long most = 64 * MIB;
-    PoolSpace space = new PoolSpace(2 * MIB, most, () -> Long.MAX_VALUE, _ -> {});
-    space.growInVain(space.gaps, 8 * most);
+    PoolSpace space = new PoolSpace(2 * MIB, most, 0, _ -> Long.MAX_VALUE, _ -> {});
+    space.growInVain(space.gaps, 2 * most + 1);
     assertThat(space.reserved.bytes()).isZero();
-    space.growInVain(space.gaps, 8 * most - 1);
+    space.growInVain(space.gaps, 2 * most);
     assertThat(space.reserved.bytes()).isEqualTo(most);
   }
 }

@@ -62,6 +62,9 @@ class PoolTraceTest {
     switch (words[0]) {
       case "LIMIT" -> {
         List.copyOf(blocks.keySet()).forEach(slot -> free(driver, slot));
+        if (pool != 0) {
+          driver.pools().memPoolDestroy(pool);
+        }
         long limit = Long.parseLong(words[1]);
         used = Integer.parseInt(words[2]);
         pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, limit));

@@ -62,6 +62,7 @@ public final class DeviceMemory {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
+    long _ = pages.roomFor(bytes > totalBytes ? bytes : pagesFor(bytes));
     if (bytes > totalBytes || pagesFor(bytes) > pages.roomBytes()) {
       throw outOfMemory(bytes);
     }
@@ -148,6 +149,7 @@ public final class DeviceMemory {
 
   /** Takes pages for memory without an address. */
   void takePages(long bytes) {
+    long _ = pages.roomFor(bytes);
     if (bytes > totalBytes || bytes > pages.roomBytes()) {
       throw outOfMemory(bytes);
     }

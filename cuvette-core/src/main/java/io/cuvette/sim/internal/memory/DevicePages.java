@@ -32,6 +32,9 @@ public final class DevicePages {
   /** The bytes that are free but cannot be allocated. */
   private final long keptBytes;
 
+  /** Makes the pools of the device give back what they do not use. */
+  private Runnable relief = () -> {};
+
   private int streams;
 
   /** What the context has taken for streams. */
@@ -70,6 +73,18 @@ public final class DevicePages {
   /** What can be had, if managed memory makes room. */
   public long roomBytes() {
     return Math.max(0, leftBytes() - keptBytes);
+  }
+
+  public void whenShort(Runnable trim) {
+    relief = trim;
+  }
+
+  /** What can be had; the pools give back first what they do not use if that is too little. */
+  public long roomFor(long bytes) {
+    if (bytes > roomBytes()) {
+      relief.run();
+    }
+    return roomBytes();
   }
 
   private long leftBytes() {

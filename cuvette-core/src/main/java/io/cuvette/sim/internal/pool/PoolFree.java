@@ -48,6 +48,10 @@ public final class PoolFree {
     return op != null && op.isDone();
   }
 
+  public long streamId() {
+    return stream.id;
+  }
+
   /** What is left of the bytes. */
   public long byteSize() {
     return byteSize;

@@ -4,12 +4,12 @@ import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
 import io.cuvette.sim.internal.queue.SimOp;
 import java.util.ArrayList;
-import java.util.Iterator;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
+import java.util.SequencedSet;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * driver's lock.
  */
 public final class PoolFrees {
-  private final Set<PoolFree> frees = new LinkedHashSet<>();
+  private final SequencedSet<PoolFree> frees = new LinkedHashSet<>();
 
   /** What was not allocated again, by its offset. */
   private final TreeMap<Long, Piece> pieces = new TreeMap<>();
@@ -38,18 +38,10 @@ public final class PoolFrees {
     }
   }
 
-  /** A place for some bytes in the oldest free that meets a condition and is large enough. */
+  /** A place for some bytes in what frees that meet a condition release: the smallest there is. */
   public @Nullable Extent find(long bytes, Predicate<PoolFree> condition) {
-    for (PoolFree free : frees) {
-      if (free.byteSize() >= bytes && condition.test(free)) {
-        for (Piece piece : in(free.place())) {
-          if (piece.free == free && piece.place.byteSize() >= bytes) {
-            return new Extent(piece.place.offset(), bytes);
-          }
-        }
-      }
-    }
-    return null;
+    Extent gap = with(new Gaps(Gaps.UNBOUNDED), condition).smallest(bytes);
+    return gap == null ? null : new Extent(gap.offset(), bytes);
   }
 
   /** Some gaps, and with them the frees that meet a condition. */
@@ -97,20 +89,18 @@ public final class PoolFrees {
     return undone;
   }
 
-  /** Frees whose memory is back in the pool under a condition. */
+  /** Frees whose memory is back in the pool under a condition: by stream, the last first. */
   public List<Extent> settle(Predicate<PoolFree> condition) {
     List<Extent> back = new ArrayList<>();
-    for (Iterator<PoolFree> i = frees.iterator(); i.hasNext(); ) {
-      PoolFree free = i.next();
-      if (condition.test(free)) {
-        for (Piece piece : in(free.place())) {
-          if (piece.free == free) {
-            pieces.remove(piece.place.offset());
-            back.add(piece.place);
-          }
+    Comparator<PoolFree> byStream = Comparator.comparingLong(PoolFree::streamId);
+    for (PoolFree free : frees.reversed().stream().filter(condition).sorted(byStream).toList()) {
+      for (Piece piece : in(free.place())) {
+        if (piece.free == free) {
+          pieces.remove(piece.place.offset());
+          back.add(piece.place);
         }
-        i.remove();
       }
+      frees.remove(free);
     }
     return back;
   }

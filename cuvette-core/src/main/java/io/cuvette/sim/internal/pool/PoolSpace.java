@@ -5,15 +5,16 @@ import io.cuvette.sim.internal.base.Gaps;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongConsumer;
-import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a pool has memory, and what of it is free. Its addresses are one range without an end;
+ * Where a pool has memory, and what of it is free. Its addresses are one range, twice its limit;
  * memory is behind them in steps: of 32 MiB as on an H200, or of 2 MiB on a device of less than 1
- * GiB. An allocation is at the front of the smallest gap that has memory at its front, else of the
- * smallest gap, of which what lies behind all allocations is the last. Steps that it lacks are
- * those in which nothing is, wherever they are, and then new ones. Guarded by the driver's lock.
+ * GiB. An allocation is at the front of the smallest gap that has memory everywhere, else of the
+ * smallest gap, of which what lies behind all allocations is mostly the last. Steps that it lacks
+ * are those in which nothing is, wherever they are, and then new ones. Guarded by the driver's
+ * lock.
  */
 public final class PoolSpace {
   public static final long STEP = 32L << 20;
@@ -22,9 +23,6 @@ public final class PoolSpace {
 
   /** All addresses, in bytes: whole steps. */
   private static final long ADDRESSES = Long.MAX_VALUE / STEP * STEP;
-
-  /** An H200's pool took all it could get for 1.4 times its memory, and nothing for 117 times. */
-  private static final long MOST_TIMES = 8;
 
   private static final Extent NOWHERE = new Extent(0, 0);
 
@@ -39,7 +37,7 @@ public final class PoolSpace {
 
   private final long limitBytes;
   private final long step;
-  private final LongSupplier available;
+  private final LongUnaryOperator available;
   private final LongConsumer reserve;
 
   /**
@@ -47,16 +45,23 @@ public final class PoolSpace {
    *
    * @param step what it grows by
    * @param maxBytes the limit, which counts as the next multiple of that; 0 for none
-   * @param available how many bytes there are for it to grow
+   * @param memoryBytes what a pool without a limit has addresses for, twice
+   * @param available how many bytes there are for it to grow, if it needs so many
    * @param reserve reserves bytes for the pool, or releases them if negative
    */
-  public PoolSpace(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
+  public PoolSpace(
+      long step,
+      long maxBytes,
+      long memoryBytes,
+      LongUnaryOperator available,
+      LongConsumer reserve) {
     // The driver's sizes are unsigned: a negative one is larger than any memory.
     this.limitBytes = 0 < maxBytes ? up(maxBytes, step) : Long.MAX_VALUE;
     this.step = step;
     this.available = available;
     this.reserve = reserve;
-    gaps.add(new Extent(0, ADDRESSES));
+    long half = Math.min(up(0 < maxBytes ? maxBytes : memoryBytes, step), ADDRESSES / 2);
+    gaps.add(new Extent(0, 2 * half));
   }
 
   /** What pools of a device with so much memory grow by. */
@@ -76,44 +81,54 @@ public final class PoolSpace {
   }
 
   /**
-   * Grows by the steps that are left, as the driver does before it refuses an allocation; not for
-   * one that no addresses are for.
+   * Gets the idle steps and those that are left for an allocation that is refused, as the driver
+   * does before it refuses, and makes its gap the youngest; not for one that no addresses are for.
    */
   public void growInVain(Gaps free, long bytes) {
-    long most = reserved.bytes() + roomBytes();
-    Extent place = bytes / MOST_TIMES < most ? placeIn(free, bytes) : null;
+    Extent place = placeIn(free, bytes);
     if (place != null) {
-      long left = roomBytes() / step * step;
-      for (Extent hole : holes(steps(place))) {
+      List<Extent> holes = holes(steps(place));
+      release(idle(steps(place)), sum(holes));
+      long left = roomBytes(0) / step * step;
+      for (Extent hole : holes) {
         long taken = Math.min(hole.byteSize(), left);
         add(new Extent(hole.offset(), taken));
         left -= taken;
       }
+      free.remove(place);
+      free.add(place);
     }
   }
 
+  /** A place in the smallest gap that has memory everywhere. */
+  public @Nullable Extent findWhole(long bytes) {
+    Extent gap = gaps.smallest(bytes, fit -> isThere(steps(fit)));
+    return gap == null ? null : new Extent(gap.offset(), bytes);
+  }
+
   private @Nullable Extent placeIn(Gaps free, long bytes) {
-    Extent gap = free.smallest(bytes, fit -> fit.end() < ADDRESSES && hasFront(fit, bytes));
+    Extent gap = free.smallest(bytes, fit -> isThere(steps(fit)));
     if (gap == null) {
       gap = free.smallest(bytes);
     }
     return gap == null ? null : new Extent(gap.offset(), bytes);
   }
 
-  private boolean hasFront(Extent gap, long bytes) {
-    return holes(steps(new Extent(gap.offset(), bytes))).isEmpty();
+  private boolean isThere(Extent steps) {
+    return mapped.in(steps).equals(List.of(steps));
   }
 
   /** Gets all steps of a place: idle ones, the last first, then new ones; false if they lack. */
   private boolean map(Extent place) {
     Extent whole = steps(place);
-    List<Extent> holes = holes(whole);
+    long room = roomBytes(sum(holes(whole)) - sum(idle(whole)));
+    List<Extent> holes = holes(whole); // more of them if the room had to be made
     if (holes.isEmpty()) {
       return true;
     }
     long missing = sum(holes);
     List<Extent> idle = idle(whole);
-    if (missing - sum(idle) > roomBytes()) {
+    if (missing - sum(idle) > room) {
       return false;
     }
     release(idle, missing);
@@ -154,8 +169,9 @@ public final class PoolSpace {
     return extents.stream().mapToLong(Extent::byteSize).sum();
   }
 
-  private long roomBytes() {
-    return Math.min(limitBytes - reserved.bytes(), available.getAsLong());
+  private long roomBytes(long needed) {
+    long most = limitBytes - reserved.bytes();
+    return Math.min(most, available.applyAsLong(Math.min(most, needed)));
   }
 
   /** Gives whole steps back until at most so much is held, as far as they are free. */

@@ -140,15 +140,21 @@ public final class SimPool {
   }
 
   /**
-   * Takes bytes for an allocation on a stream: what was freed before in its order, what is free,
-   * what the pool can grow by; and if there is no place for them in one piece, what other streams
-   * free, for which the stream then waits.
+   * Takes bytes for an allocation on a stream: what it freed itself, what is free, what others
+   * freed before, what the pool can grow by; and if there is no place for them in one piece, what
+   * other streams free, for which the stream then waits.
    *
    * @param wait makes the stream wait for an operation
    */
   public Extent take(long size, SimStream stream, Consumer<SimOp> wait) {
     Predicate<PoolFree> usable = free -> isUsable(free, stream);
-    Extent place = frees.find(size, usable);
+    Extent place = frees.find(size, free -> free.isOn(stream));
+    if (place == null) {
+      place = space.findWhole(size);
+    }
+    if (place == null) {
+      place = frees.find(size, usable);
+    }
     if (place == null) {
       place = space.find(frees.with(space.gaps, usable), size);
     }

@@ -165,10 +165,11 @@ public final class SimPools {
   private PoolSpace space(PoolKind kind, long maxBytes) {
     long step = PoolSpace.stepOf(options.memoryBytes());
     if (!kind.isDevice()) {
-      return new PoolSpace(step, maxBytes, () -> Long.MAX_VALUE, _ -> {});
+      return new PoolSpace(step, maxBytes, Long.MAX_VALUE, _ -> Long.MAX_VALUE, _ -> {});
     }
     DeviceMemory memory = memories.get(kind.locationId());
-    return new PoolSpace(step, maxBytes, memory.pages::roomBytes, memory.pages::take);
+    return new PoolSpace(
+        step, maxBytes, options.memoryBytes(), memory.pages::roomFor, memory.pages::take);
   }
 
   /** Makes the default pools of all locations, which are there from the start. */
@@ -181,6 +182,9 @@ public final class SimPools {
         createDefault(new PoolKind(MemLocationType.HOST_NUMA, node, type));
       }
       createDefault(new PoolKind(MemLocationType.HOST, 0, type));
+    }
+    for (SimDevice device : devices) {
+      memories.get(device.index).pages.whenShort(() -> trim(device.index));
     }
     createDefault(new PoolKind(MemLocationType.NONE, 0, MemAllocationType.MANAGED));
   }
@@ -253,6 +257,13 @@ public final class SimPools {
   public void releaseExcess() {
     holding.forEach(SimPool::releaseExcess);
     forgetGone();
+  }
+
+  /** What each shortage of a device does with cached memory. */
+  private void trim(int device) {
+    holding.stream()
+        .filter(pool -> pool.kind.isDevice() && pool.kind.locationId() == device)
+        .forEach(pool -> pool.trimTo(0));
   }
 
   private void forgetGone() {

@@ -35,12 +35,12 @@ class PoolFreesTest {
   }
 
   @Test
-  void oldestFreeThatFits_isFound() {
+  void smallestPieceThatFits_isFound() {
     assertThat(frees.find(UNIT, _ -> true)).isEqualTo(at(0, 1));
     assertThat(frees.find(2 * UNIT, _ -> true)).isEqualTo(at(0, 2));
     assertThat(frees.find(2 * UNIT, free -> free != first)).isEqualTo(at(2, 2));
-    assertThat(frees.find(3 * UNIT, _ -> true)).isEqualTo(at(8, 3));
-    assertThat(frees.find(4 * UNIT, _ -> true)).isEqualTo(at(8, 4));
+    assertThat(frees.find(3 * UNIT, _ -> true)).as("two frees").isEqualTo(at(0, 3));
+    assertThat(frees.find(3 * UNIT, free -> free != first)).isEqualTo(at(8, 3));
     assertThat(frees.find(5 * UNIT, _ -> true)).isNull();
   }
 
@@ -52,7 +52,7 @@ class PoolFreesTest {
     assertThat(frees.take(at(4, 4))).as("nothing of a free").isZero();
     assertThat(frees.of(at(4, 4))).isEmpty();
     assertThat(frees.of(at(3, 6))).containsExactly(next, apart);
-    assertThat(frees.settle(_ -> true)).containsExactly(at(2, 2), at(8, 4));
+    assertThat(frees.settle(_ -> true)).containsExactly(at(8, 4), at(2, 2));
   }
 
   @Test
@@ -73,7 +73,7 @@ class PoolFreesTest {
     assertThat(frees.take(at(1, 2))).isEqualTo(2 * UNIT);
     assertThat(first.byteSize()).isEqualTo(UNIT);
     assertThat(next.byteSize()).isEqualTo(UNIT);
-    assertThat(frees.settle(_ -> true)).containsExactly(at(0, 1), at(3, 1), at(8, 4));
+    assertThat(frees.settle(_ -> true)).containsExactly(at(8, 4), at(3, 1), at(0, 1));
   }
 
   /** It was allocated again, and freed again on another stream perhaps. */

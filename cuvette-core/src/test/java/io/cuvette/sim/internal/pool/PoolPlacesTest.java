@@ -7,14 +7,14 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Which gap of a pool an allocation gets: the smallest with memory at its front, if one has. */
+/** Which gap of a pool an allocation gets: the smallest with memory everywhere, if one has. */
 class PoolPlacesTest {
   private static final long STEP = 2L << 20;
   private static final long UNIT = 512;
 
   private final AtomicLong reserved = new AtomicLong();
   private final PoolSpace space =
-      new PoolSpace(STEP, 0, () -> 64 * STEP - reserved.get(), reserved::addAndGet);
+      new PoolSpace(STEP, 0, Long.MAX_VALUE, _ -> 64 * STEP - reserved.get(), reserved::addAndGet);
 
   private Extent take(long bytes) {
     Extent place = Objects.requireNonNull(space.find(space.gaps, bytes));
@@ -35,6 +35,35 @@ class PoolPlacesTest {
     space.gaps.add(large);
     assertThat(space.find(space.gaps, UNIT)).isEqualTo(new Extent(large.offset(), UNIT));
     assertThat(reserved).as("nothing is new").hasValue(4 * STEP);
+  }
+
+  /** Memory at its front alone does not make a gap better than a smaller one. */
+  @Test
+  void gapWithMemoryAtItsFrontAlone_isNoBetterThanASmallerOneWithout() {
+    Extent small = take(STEP);
+    take(STEP);
+    Extent large = take(STEP + UNIT);
+    take(STEP - UNIT);
+    take(UNIT);
+    space.gaps.add(small);
+    space.gaps.add(large);
+    space.trimTo(4 * STEP);
+    assertThat(reserved).hasValue(4 * STEP);
+    assertThat(space.find(space.gaps, UNIT)).isEqualTo(new Extent(small.offset(), UNIT));
+  }
+
+  /** What is idle is where the refused allocation would have been, and its gap is the youngest. */
+  @Test
+  void refusedAllocation_hasTheIdleSteps() {
+    Extent first = take(STEP);
+    take(60 * STEP);
+    space.gaps.add(first);
+    assertThat(space.find(space.gaps, 5 * STEP)).isNull();
+    space.growInVain(space.gaps, 5 * STEP);
+    assertThat(reserved).hasValue(64 * STEP);
+    assertThat(space.find(space.gaps, STEP)).isEqualTo(first);
+    assertThat(reserved).hasValue(64 * STEP);
+    assertThat(space.find(space.gaps, 4 * STEP)).isEqualTo(new Extent(61 * STEP, 4 * STEP));
   }
 
   /** What lies behind all allocations is the last to be taken, memory or not. */
@@ -87,7 +116,7 @@ class PoolPlacesTest {
       {Long.MIN_VALUE, Long.MAX_VALUE}
     };
     for (long[] limit : limits) {
-      PoolSpace limited = new PoolSpace(STEP, limit[0], () -> 0, _ -> {});
+      PoolSpace limited = new PoolSpace(STEP, limit[0], 0, _ -> 0, _ -> {});
       assertThat(limited.limitBytes()).as("limit %d", limit[0]).isEqualTo(limit[1]);
     }
   }
