@@ -220,6 +220,73 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     assertSilent();
   }
 
+  /** One function that lets others write first what the copy behind it takes to the host. */
+  @Test
+  void copyToTheHostBehindAFunction_takesWhatIsWrittenUntilThatReturns() {
+    CountDownLatch go = new CountDownLatch(1);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment target = driver.memory().memHostAlloc(0, BYTES, 0);
+    driver.streams().launchHostFunc(0, other.handle(), () -> Latches.await(go));
+    driver.transfers().memcpyDtoHAsync(0, target, memory, other.handle());
+    fill(memory, BYTES, stream);
+    driver.streams().streamSynchronize(0, stream.handle());
+    go.countDown();
+    driver.streams().streamSynchronize(0, other.handle());
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, target.address());
+    assertSilent();
+  }
+
+  /** What is behind the gate does not stand in for what the stream did before. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void workBeforeAGate_isARaceAtOnce_alsoIfTheSameIsBehindIt(boolean isRead) {
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    long target = driver.memory().memAlloc(0, BYTES);
+    fill(memory, BYTES, other);
+    other.synchronize();
+    for (int i = 0; i < 2; i++) {
+      if (isRead) {
+        driver.transfers().memcpyAsync(0, target, memory, BYTES, other.handle());
+      } else {
+        fill(memory, BYTES, other);
+      }
+      if (i == 0) {
+        driver.streams().streamWaitValue32(0, other.handle(), word.address(), 1, 1);
+      }
+    }
+    fill(memory, BYTES, stream);
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    assertOnly(Misuse.RACE);
+    driver.devices().ctxSynchronize(0);
+    reports.clear(); // beside what is behind the gate, too
+    driver.memory().memFree(0, memory);
+    driver.memory().memFree(0, target);
+    driver.memory().memFreeHost(0, word.address());
+  }
+
+  /** The word is no longer what the stream has waited for. */
+  @Test
+  void streamThatWasWaitedFor_isPastItsGates() {
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    driver.streams().streamWaitValue32(0, other.handle(), word.address(), 1, 1);
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    ((SanitizerDriver) driver).delegate().streams().streamSynchronize(0, other.handle());
+    word.set(ValueLayout.JAVA_INT, 0, 0); // nobody has seen it open
+    driver.streams().streamSynchronize(0, other.handle());
+    fill(memory, BYTES, stream);
+    fill(memory, BYTES, other);
+    word.set(ValueLayout.JAVA_INT, 0, 1);
+    assertOnly(Misuse.RACE);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, word.address());
+  }
+
   /** Copies in the stream that is held and behind it. */
   @Test
   void hostInACallback_changesAndReads_whatWorkBehindItUses() {

@@ -131,7 +131,7 @@ public final class AccessHistory {
 
   void add(Access access, HappensBefore order) {
     Range range = access.range();
-    if (range.kind() == Kind.READ) {
+    if (range.kind() == Kind.READ && access.gates().isEmpty()) {
       addRead(access, order);
       return;
     }
@@ -173,6 +173,7 @@ public final class AccessHistory {
   /** Whether whatever a use conflicts with conflicts with a later one of the same bytes as well. */
   private static boolean isSuperseded(Access use, Access by) {
     return by.range().kind().standsInFor(use.range().kind())
+        && (use.isHeld() || !by.isHeld())
         && by.lane().seen.covers(use.lane(), use.number());
   }
 
@@ -213,10 +214,9 @@ public final class AccessHistory {
       byRange.tidy(use -> order.isFinished(use) ? null : use, Access::isLike);
     }
 
-    /** What is true of no last read of a stream is true of none before it, but for gates. */
+    /** What is true of no last read of a stream is true of none before it. */
     @Nullable Access find(Range range, Predicate<Access> condition) {
-      boolean canBe = last.isHeld() || condition.test(last);
-      return canBe ? byRange.find(range.address(), range.bytes(), condition) : null;
+      return condition.test(last) ? byRange.find(range.address(), range.bytes(), condition) : null;
     }
   }
 }

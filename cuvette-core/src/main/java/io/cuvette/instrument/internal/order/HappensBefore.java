@@ -128,8 +128,7 @@ public final class HappensBefore {
           NavigableMap<Long, BooleanSupplier> all = each.getValue();
           Map.Entry<Long, BooleanSupplier> first = all.firstEntry();
           while (first != null
-              && (!first.getValue().getAsBoolean()
-                  || each.getKey().isFinished(first.getKey() + 1))) {
+              && (!first.getValue().getAsBoolean() || each.getKey().isFinished(first.getKey()))) {
             all.remove(first.getKey());
             first = all.firstEntry();
           }
