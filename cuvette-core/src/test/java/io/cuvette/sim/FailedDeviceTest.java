@@ -299,4 +299,23 @@ class FailedDeviceTest {
       done = driver.streams().streamQuery(0, 0);
     }
   }
+
+  /** What stopped at a word on it is gone with it. */
+  @Test
+  void deviceThatFailsWhileAStreamWaitsForTheHost_holdsNoOtherUp() {
+    try (SimulatedDriver driver = open()) {
+      MemorySegment word = driver.memory().memHostAlloc(0, 4, 0);
+      word.fill((byte) 0);
+      long waiting = driver.streams().streamCreateWithPriority(0, 1, 0);
+      driver.streams().streamWaitValue32(0, waiting, word.address(), 1, 1);
+      fail(driver, 0);
+      assertThatThrownBy(() -> driver.streams().streamSynchronize(0, 0))
+          .isInstanceOf(CudaException.class);
+      long there = driver.memory().memAlloc(1, 64);
+      driver.transfers().memsetD8Async(1, there, (byte) 1, 64, 0);
+      driver.streams().streamSynchronize(1, 0);
+      assertThat(driver.streams().streamQuery(1, 0)).isTrue();
+      driver.memory().memFree(1, there);
+    }
+  }
 }

@@ -339,4 +339,14 @@ class ShortageTest {
           .withMessageContaining("(expected: at most 0, the free memory)");
     }
   }
+
+  /** The first two streams take nothing, and the next ones share what the third takes. */
+  @Test
+  void streamsThatTakeNothing_areMadeWhereNothingIsLeft() {
+    reopen("memory=150MiB,context=148MiB");
+    for (int i = 0; i < 3; i++) {
+      long _ = driver.streams().streamCreateWithPriority(0, 0, 0);
+    }
+    assertThat(fillUp(2 * MIB)).isEmpty();
+  }
 }

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -293,5 +295,34 @@ class StreamOrderTest {
         assertThat(host.get(ValueLayout.JAVA_BYTE, 0)).as("seed %d", seed).isEqualTo(done);
       }
     }
+  }
+
+  /** No thread waits: the work before the function runs for it, through two other streams. */
+  @Test
+  void workBeforeAHostFunction_runsInItsOrder_alsoThroughAThirdStream() throws Exception {
+    SimulatedOptions lazy = SimulatedOptions.parse("pace=lazy,queues=0");
+    try (SimulatedDriver driver = Attended.only(SimulatedDriver.open(lazy))) {
+      long memory = driver.memory().memAlloc(0, BYTES);
+      MemorySegment host = driver.memory().memHostAlloc(0, 1, 0);
+      long[] streams = new long[3];
+      for (int i = 0; i < streams.length; i++) {
+        streams[i] = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
+      }
+      driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, streams[0]);
+      awaitOther(driver, streams[1], streams[0]);
+      driver.transfers().memcpyDtoHAsync(0, host, memory, streams[1]);
+      awaitOther(driver, streams[2], streams[1]);
+      CompletableFuture<Byte> seen = new CompletableFuture<>();
+      driver
+          .streams()
+          .launchHostFunc(0, streams[2], () -> seen.complete(host.get(ValueLayout.JAVA_BYTE, 0)));
+      assertThat(seen.get(60, TimeUnit.SECONDS)).isEqualTo((byte) 1);
+    }
+  }
+
+  private static void awaitOther(SimulatedDriver driver, long waiting, long recording) {
+    long event = driver.events().eventCreate(0, 2);
+    driver.events().eventRecord(0, event, recording);
+    driver.streams().streamWaitEvent(0, waiting, event);
   }
 }

@@ -17,14 +17,21 @@ import java.util.Map;
 record LeftInProcess(List<Thread> threads, Map<String, String> files) {
   static final LeftInProcess NOTHING = new LeftInProcess(List.of(), Map.of());
 
+  /** Names of threads that work for all of the process, and so for other runs of this moment. */
+  private static final List<String> SHARED = List.of("cuvette-copies", "cuvette-returns");
+
   private static final Duration POLL = Duration.ofMillis(5);
 
   /** What is there now: threads of a group, and files since they were looked at last. */
   static LeftInProcess of(ThreadGroup group, OpenFiles files) {
     Thread[] alive = new Thread[group.activeCount() + 8];
     int count = group.enumerate(alive);
-    return new LeftInProcess(
-        Arrays.stream(alive, 0, count).filter(ProcessWatch::isOurs).toList(), files.sinceLast());
+    List<Thread> own = Arrays.stream(alive, 0, count).filter(LeftInProcess::isOwn).toList();
+    return new LeftInProcess(own, files.sinceLast());
+  }
+
+  private static boolean isOwn(Thread thread) {
+    return ProcessWatch.isOurs(thread) && SHARED.stream().noneMatch(thread.getName()::startsWith);
   }
 
   LeftInProcess withoutFiles() {

@@ -93,6 +93,8 @@ class SweptProcessTest {
                 if (String.valueOf(e.getMessage()).contains("memGetInfo")) {
                   start("cuvette-left", this::awaitEnd);
                   start("of the program", this::awaitEnd);
+                  start("cuvette-copies-1", this::awaitEnd); // of the process
+                  start("cuvette-returns", this::awaitEnd);
                 }
                 throw e;
               }

@@ -19,6 +19,18 @@ class HappensBeforeTest {
   private final Lane lane = order.create(0, "a stream", false);
   private final Lane other = order.create(0, "another", false);
 
+  /** As an event may that was recorded there. */
+  @Test
+  void streamThatIsForgotten_isNotBroughtBackByWhoStillKnowsIt() {
+    long work = lane.next();
+    Clock old = lane.known().copy();
+    order.destroy(lane);
+    order.finish(old);
+    assertThat(lane.isRetired()).isTrue();
+    other.seen.merge(old);
+    assertThat(other.seen.covers(lane, work)).isFalse();
+  }
+
   /** A program may make streams, and destroy them, for ever. */
   @Test
   void destroyedStream_isForgotten_onceItsWorkIsFinished() {

@@ -1,7 +1,10 @@
 package io.cuvette.sim.internal.queue;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.internal.base.SimRefusal;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -145,5 +148,14 @@ class SimOpTest {
     other.nanos = 60;
     device.removed(other);
     assertThat(device.lastEndNanos()).isEqualTo(60);
+  }
+
+  /** What fails behind it, fails because of it. */
+  @Test
+  void deviceThatFailedTwice_saysWhatItFailedWithFirst() {
+    SimRefusal first = new SimRefusal(CudaStatus.ILLEGAL_ADDRESS, "first");
+    device.fail(first);
+    device.fail(new SimRefusal(CudaStatus.LAUNCH_FAILED, "second"));
+    assertThatThrownBy(device::checkWorks).isSameAs(first);
   }
 }
