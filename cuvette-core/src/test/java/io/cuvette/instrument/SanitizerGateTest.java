@@ -63,6 +63,21 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
   }
 
   @Test
+  void freeInStreamOrderBehindACallback_comesAfterWhatOthersWaitedFor() {
+    CountDownLatch go = new CountDownLatch(1);
+    CudaDriver driver = cuda.driver();
+    long memory = driver.ordered().memAllocAsync(0, BYTES, stream.handle());
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream.handle());
+    CompletableFuture<Void> callback = other.addCallback(() -> Latches.await(go));
+    driver.ordered().memFreeAsync(0, memory, other.handle());
+    stream.synchronize();
+    go.countDown();
+    callback.join();
+    other.synchronize();
+    assertSilent();
+  }
+
+  @Test
   void workBehindACallback_isARace_ifThatReturnsBefore() {
     CountDownLatch go = new CountDownLatch(1);
     try (Buffer buffer = cuda.allocate(BYTES, stream)) {

@@ -86,6 +86,16 @@ class SanitizerHandleTest extends SanitizerTestBase {
     assertThat(driver.leaks()).as("not ours to destroy").hasSize(1);
   }
 
+  /** Nobody knows whether it is, so fewer mistakes are found, never too many. */
+  @Test
+  void foreignStream_isTakenForOneThatTheDefaultStreamWaitsFor() {
+    long address = memory();
+    write(address, 0xabcd);
+    write(address, 0);
+    write(address, 0xabcd);
+    assertOnly(Misuse.UNKNOWN_HANDLE);
+  }
+
   @Test
   void foreignEvent_isReported_andTakenToOrderEverything() {
     SanitizerDriver lenient =

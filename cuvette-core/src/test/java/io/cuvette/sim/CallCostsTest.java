@@ -290,4 +290,29 @@ class CallCostsTest {
       }
     }
   }
+
+  /** Whichever of them the simulator runs last. */
+  @Test
+  void waitForADevice_isAsLongAsTheLongestOfItsStreams() {
+    for (String order : new String[] {"fair", "random", "priority"}) {
+      for (boolean longFirst : new boolean[] {true, false}) {
+        try (SimulatedDriver two =
+            SimulatedDriver.open(
+                SimulatedOptions.parse("memory=256MiB,pace=eager,queues=0,order=" + order))) {
+          long memory = two.memory().memAlloc(0, 128 << 20);
+          long[] streams = new long[2];
+          for (int i = 0; i < 2; i++) {
+            streams[i] = two.streams().streamCreateWithPriority(0, 1, 0);
+          }
+          long before = two.simulatedNanos(0);
+          for (int i = 0; i < 2; i++) {
+            long bytes = longFirst == (i == 0) ? 128 << 20 : 64;
+            two.transfers().memsetD8Async(0, memory, (byte) 1, bytes, streams[i]);
+          }
+          two.devices().ctxSynchronize(0);
+          assertThat(two.simulatedNanos(0) - before).as(order).isGreaterThan(20_000);
+        }
+      }
+    }
+  }
 }

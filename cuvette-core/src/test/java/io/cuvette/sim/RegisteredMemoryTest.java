@@ -10,6 +10,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory of the program that the devices get to know. */
 class RegisteredMemoryTest extends SimTestBase {
@@ -57,10 +59,11 @@ class RegisteredMemoryTest extends SimTestBase {
     register(segment, 0);
   }
 
-  @Test
-  void memoryRegisteredToBeRead_isRead_andWhoWritesItLosesTheDevice() {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void memoryRegisteredToBeRead_isRead_andWhoWritesItLosesTheDevice(boolean readOnlyForTheHost) {
     segment.fill((byte) 6);
-    register(segment.asReadOnly(), READ_ONLY);
+    register(readOnlyForTheHost ? segment.asReadOnly() : segment, READ_ONLY);
     long memory = driver.memory().memAlloc(0, 64);
     driver.transfers().memcpyAsync(0, memory, segment.address(), 64, 0);
     assertThat(read(memory, 64)).containsOnly(6);

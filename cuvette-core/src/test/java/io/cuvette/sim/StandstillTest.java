@@ -2,11 +2,14 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Latches;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Await;
 import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -79,7 +82,7 @@ class StandstillTest {
   @Test
   void workThatCanRun_mayStandForAnyTime() throws InterruptedException {
     try (SimulatedDriver lazy =
-        SimulatedDriver.open(SimulatedOptions.parse("queues=1,pace=lazy,queuePatience=" + SHORT))) {
+        SimulatedDriver.open(SimulatedOptions.parse("queues=1,pace=lazy,queuePatience=16"))) {
       long[] streams = {stream(lazy), stream(lazy)};
       long memory = lazy.memory().memAlloc(0, 64);
       for (long stream : streams) {
@@ -148,5 +151,34 @@ class StandstillTest {
       small.streams().streamSynchronize(0, held);
       return true;
     }
+  }
+
+  @Test
+  void callThatWaitsForRoom_endsWithItsDriver() throws InterruptedException {
+    SimulatedDriver narrow =
+        SimulatedDriver.open(
+            SimulatedOptions.parse("queues=1,queueLength=2,queuePatience=" + 10 * LONG));
+    long memory = narrow.memory().memAlloc(0, 64);
+    long only = stream(narrow);
+    CountDownLatch over = new CountDownLatch(1);
+    narrow.streams().launchHostFunc(0, only, () -> Latches.await(over));
+    Thread waiting =
+        Thread.ofPlatform()
+            .daemon()
+            .start(() -> {
+              try {
+                for (int i = 0; i < 8; i++) {
+                  narrow.transfers().memsetD8Async(0, memory, (byte) i, 64, only);
+                }
+              } catch (CudaException e) {
+                assertThat(e.status()).isEqualTo(CudaStatus.DEINITIALIZED);
+              }
+            });
+    while (waiting.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+    narrow.close();
+    waiting.join();
+    over.countDown();
   }
 }

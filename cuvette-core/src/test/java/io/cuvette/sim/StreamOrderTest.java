@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -324,5 +325,33 @@ class StreamOrderTest {
     long event = driver.events().eventCreate(0, 2);
     driver.events().eventRecord(0, event, recording);
     driver.streams().streamWaitEvent(0, waiting, event);
+  }
+
+  /** As on a GPU, the last 4 MiB of it, and not a byte less. */
+  @Test
+  void copyOfMuchPageableMemory_returnsWithItsEndInFlight() {
+    int bytes = 8 << 20;
+    MemorySegment source = Arena.ofAuto().allocate(bytes);
+    source.fill((byte) 1);
+    for (int from : new int[] {bytes / 2, bytes / 2 - 1}) {
+      long old =
+          LongStream.range(0, 24)
+              .filter(seed -> {
+                SimulatedOptions options = SimulatedOptions.DEFAULTS.withSeed(seed).withQueues(0);
+                try (SimulatedDriver driver = Attended.only(SimulatedDriver.open(options))) {
+                  long memory = driver.memory().memAlloc(0, bytes);
+                  long one = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
+                  long other = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
+                  driver.transfers().memcpyHtoDAsync(0, memory, source, one);
+                  return readByte(driver, memory + from, other) != 1;
+                }
+              })
+              .count();
+      if (from == bytes / 2) {
+        assertThat(old).isPositive();
+      } else {
+        assertThat(old).isZero();
+      }
+    }
   }
 }

@@ -85,4 +85,14 @@ class KnownBlockTest {
       assertThat(ledger.freedAround((i << 12) + 63)).isNotNull();
     }
   }
+
+  /** Nobody can use what was never written, so that its free waits for nothing that matters. */
+  @Test
+  void blockOfADevice_waitsForItAsLongAsNothingOfItIsWritten() {
+    KnownBlock block = block(0x1000, 64).ofDevice(3);
+    assertThat(block.waitsFor()).isEqualTo(3);
+    block.written(0x1020, 1);
+    assertThat(block.waitsFor()).isEqualTo(-1);
+    assertThat(block(0x1000, 64).waitsFor()).isEqualTo(-1);
+  }
 }

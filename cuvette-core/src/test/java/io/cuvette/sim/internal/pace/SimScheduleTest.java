@@ -3,7 +3,9 @@ package io.cuvette.sim.internal.pace;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.sim.SimulatedOptions;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.LongStream;
@@ -35,6 +37,22 @@ class SimScheduleTest {
                   .filter(queues -> queues == 8))
           .as("from %d on", first)
           .hasSize(12);
+    }
+  }
+
+  @Test
+  void ordersOfTwelveSeedsInARow_arePriorityForHalfOfThem_andTheOthersForAQuarter() {
+    for (long first : new long[] {-100, 0, 5}) {
+      Map<Class<?>, Integer> orders = new HashMap<>();
+      for (long seed = first; seed < first + 12; seed++) {
+        Order order = SimSchedule.of(SimulatedOptions.DEFAULTS.withSeed(seed)).order();
+        int _ = orders.merge(order.getClass(), 1, Integer::sum);
+      }
+      assertThat(orders)
+          .containsOnly(
+              Map.entry(PriorityOrder.class, 6),
+              Map.entry(RandomOrder.class, 3),
+              Map.entry(FairOrder.class, 3));
     }
   }
 
