@@ -1,8 +1,11 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.UserObject;
@@ -269,6 +272,24 @@ class CaptureBesideOthersTest extends SimTestBase {
     for (long[] pair : new long[][] {{captured, plain}, {plain, captured}, {captured, captured}}) {
       assertThat(statusOf(() -> driver.events().eventElapsedTime(0, pair[0], pair[1])))
           .isEqualTo(status);
+    }
+  }
+
+  /** Whichever of the captures began first. */
+  @Test
+  void waitForADevice_isRefusedWhereAnyOfTheCapturesIsOnIt() {
+    try (SimulatedDriver two = SimulatedDriver.open(SimulatedOptions.parse("devices=3"))) {
+      for (int device = 0; device < 2; device++) {
+        long captured = two.streams().streamCreateWithPriority(device, 1, 0);
+        two.captures().streamBeginCapture(device, captured, 2);
+      }
+      assertThatCode(() -> two.devices().ctxSynchronize(2)).doesNotThrowAnyException();
+      for (int device = 1; device >= 0; device--) {
+        int waited = device;
+        assertThatThrownBy(() -> two.devices().ctxSynchronize(waited))
+            .isInstanceOf(CudaException.class)
+            .hasMessageContaining("a stream of the device is captured");
+      }
     }
   }
 }
