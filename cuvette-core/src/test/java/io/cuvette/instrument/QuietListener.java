@@ -4,6 +4,9 @@ import io.cuvette.driver.BlockListener;
 
 /** Is told of everything, and does nothing; tests override what they watch. Thread-safe. */
 public class QuietListener implements BlockListener {
+  /** Makes a listener. */
+  public QuietListener() {}
+
   @Override
   public void blockAllocated(Block block, int device, long stream) {}
 

@@ -57,7 +57,7 @@ public final class UnattendedWork {
   }
 
   private boolean isHostDue() {
-    return !thread.isClosed() && (scheduler.hasWork() || !scheduler.hostThread().isIdle());
+    return scheduler.hasWork() || !(scheduler.isClosed() || scheduler.hostThread().isIdle());
   }
 
   public void close() {
