@@ -36,7 +36,8 @@ public final class SanitizerGraphs extends ForwardingGraphs {
   private GraphNodeParams told(GraphNodeParams params) {
     return switch (params) {
       case GraphNodeParams.Kernel(var kernel, var shape, var given) when tells ->
-          new GraphNodeParams.Kernel(kernel, shape, given.watchedBy(core.memory.launches.watcher()));
+          new GraphNodeParams.Kernel(
+              kernel, shape, given.watchedBy(core.memory.launches.watcher()));
       case GraphNodeParams.Host(var function) when !(function instanceof HostFunction) ->
           new GraphNodeParams.Host(new HostFunction(function, core::finish));
       default -> params;
