@@ -26,9 +26,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class OrderingTrustTest extends OrderingFixture {
   private static final int RACES = 2_000;
 
-  /** How often the first looks for the other before it makes room for it. */
-  private static final int SPINS = 10_000;
-
   /** Fewer have to do on a machine that is slow. */
   private static final long RACES_NANOS = TimeUnit.SECONDS.toNanos(20);
 
@@ -143,16 +140,9 @@ class OrderingTrustTest extends OrderingFixture {
     }
   }
 
-  @SuppressWarnings("ThreadPriorityCheck") // where there are few processors, the other needs this
   private static void recordTogether(CudaEvent event, CudaStream stream, CountDownLatch ready) {
     ready.countDown();
-    for (int i = 0; ready.getCount() > 0; i++) {
-      if (i < SPINS) {
-        Thread.onSpinWait();
-      } else {
-        Thread.yield();
-      }
-    }
+    Latches.spin(ready);
     event.record(stream);
   }
 

@@ -111,18 +111,22 @@ class SanitizerGateTest extends SanitizedCudaTestBase {
     }
   }
 
+  /** The word keeps the callback, which would tell that what is before it is done. */
   @Test
   void workOfOtherStreams_andBeforeTheCallback_isARaceAtOnce() {
-    CountDownLatch go = new CountDownLatch(1);
+    MemorySegment word = driver.memory().memHostAlloc(0, BYTES, 0);
+    word.fill((byte) 0);
     try (Buffer buffer = cuda.allocate(BYTES, stream)) {
+      driver.streams().streamWaitValue32(0, other.handle(), word.address(), 1, 1);
       buffer.fill((byte) 1, other);
-      CompletableFuture<Void> callback = other.addCallback(() -> Latches.await(go));
+      CompletableFuture<Void> callback = other.addCallback(() -> {});
       buffer.fill((byte) 2, stream);
       assertOnly(Misuse.RACE);
-      go.countDown();
+      word.set(ValueLayout.JAVA_INT, 0, 1);
       callback.join();
       cuda.device(0).synchronize();
     }
+    driver.memory().memFreeHost(0, word.address());
   }
 
   /** Words that a wait goes on at, and one at which it does not. */

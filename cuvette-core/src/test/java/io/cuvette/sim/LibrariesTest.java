@@ -20,7 +20,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class LibrariesTest {
-  private final SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse(""));
+  /** Under this seed code is loaded late. */
+  private final SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("seed=1"));
 
   @AfterEach
   void close() {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What a run had in this process when it was over: threads of the library that it started, and
@@ -54,7 +55,10 @@ record LeftInProcess(List<Thread> threads, Map<String, String> files) {
       if (System.nanoTime() - start >= patience.toNanos()) {
         return true;
       }
-      Thread.sleep(POLL);
+      LockSupport.parkNanos(POLL.toNanos());
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
     }
     return false;
   }

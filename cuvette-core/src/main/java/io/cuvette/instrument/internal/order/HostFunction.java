@@ -1,7 +1,11 @@
 package io.cuvette.instrument.internal.order;
 
+import io.cuvette.internal.base.Locked;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
@@ -15,9 +19,12 @@ public final class HostFunction implements Runnable {
   /** What is done once so many runs have begun. */
   private final NavigableMap<Long, Clock> before = new TreeMap<>();
 
-  private long expected;
   private long begun;
-  private long ended;
+
+  /** How many runs were noted and are not over. */
+  private final AtomicLong pending = new AtomicLong();
+
+  private final Lock lock = new ReentrantLock();
 
   public HostFunction(Runnable function, Consumer<Clock> finish) {
     this.function = function;
@@ -25,16 +32,20 @@ public final class HostFunction implements Runnable {
   }
 
   /** Notes a run that comes behind work and another run, and gives its number. */
-  public synchronized long expect(long last, Clock work) {
-    long run = Math.max(last, begun) + 1;
-    before.computeIfAbsent(run, _ -> new Clock()).merge(work);
-    expected++;
-    return run;
+  public long expect(long last, Clock work) {
+    pending.incrementAndGet();
+    return Locked.get(
+        lock,
+        () -> {
+          long run = Math.max(last, begun) + 1;
+          before.computeIfAbsent(run, _ -> new Clock()).merge(work);
+          return run;
+        });
   }
 
   /** Whether a run that was noted is not over. */
-  public synchronized boolean isPending() {
-    return ended < expected;
+  public boolean isPending() {
+    return pending.get() > 0;
   }
 
   @Override
@@ -45,26 +56,26 @@ public final class HostFunction implements Runnable {
       try {
         function.run();
       } finally {
-        end();
+        pending.decrementAndGet();
       }
     }
   }
 
-  private synchronized Clock begin() {
-    Clock done = new Clock();
-    NavigableMap<Long, Clock> all = before.headMap(++begun, true);
-    all.values().forEach(done::merge);
-    all.clear();
-    return done;
-  }
-
-  private synchronized void end() {
-    ended++;
+  private Clock begin() {
+    return Locked.get(
+        lock,
+        () -> {
+          Clock done = new Clock();
+          NavigableMap<Long, Clock> all = before.headMap(++begun, true);
+          all.values().forEach(done::merge);
+          all.clear();
+          return done;
+        });
   }
 
   /** Notes that a run will not come. */
-  public synchronized void skip() {
+  public void skip() {
     Clock _ = begin();
-    end();
+    pending.decrementAndGet();
   }
 }
