@@ -29,7 +29,8 @@ public final class TellingLaunches {
   }
 
   private static boolean hasTold(Lane lane, Queue<Launch> all) {
-    return all.element().touched.isAny() || lane.isFinished();
+    Launch first = all.element();
+    return first.touched.isAny() || lane.isBehind(first.before);
   }
 
   /** What the launches that run, or have run, came behind; of each only once. */

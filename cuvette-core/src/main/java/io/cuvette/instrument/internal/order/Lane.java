@@ -73,6 +73,11 @@ public final class Lane {
     return finished >= count;
   }
 
+  /** Whether the first piece of work that a clock of this does not know is finished. */
+  public boolean isBehind(Clock known) {
+    return isFinished(known.last(this) + 1);
+  }
+
   /** Whether a piece of work is known to be finished. */
   boolean isFinished(long number) {
     return retired || finished >= number;
