@@ -122,12 +122,7 @@ class SweptProcessTest {
               start("cuvette-left", this::awaitEnd);
             });
     assertThat(report.runs()).isOne();
-    assertThat(report.findings())
-        .singleElement()
-        .satisfies(finding -> {
-          assertThat(finding.callNumber()).isZero();
-          assertThat(finding.call()).isEqualTo("none");
-        });
+    assertOneOfNoCall(report);
   }
 
   /** Here it does so once the sweep waits for something. */
@@ -196,12 +191,7 @@ class SweptProcessTest {
                 driver.devices().ctxSynchronize(0);
               }
             });
-    assertThat(report.findings())
-        .singleElement()
-        .satisfies(finding -> {
-          assertThat(finding.callNumber()).isZero();
-          assertThat(finding.call()).isEqualTo("none");
-        });
+    assertOneOfNoCall(report);
   }
 
   /** Each run opens one that is closed once the sweep looks at all of them. */
@@ -276,5 +266,15 @@ class SweptProcessTest {
     } finally {
       driver.virtual().memRelease(made);
     }
+  }
+
+  /** One finding, of a run of which no call failed. */
+  private static void assertOneOfNoCall(SweepReport report) {
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> {
+          assertThat(finding.callNumber()).isZero();
+          assertThat(finding.call()).isEqualTo("none");
+        });
   }
 }

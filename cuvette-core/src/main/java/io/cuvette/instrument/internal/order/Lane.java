@@ -69,7 +69,7 @@ public final class Lane {
   }
 
   /** Whether all that is queued so far is finished. */
-  public boolean isFinished() {
+  boolean isFinished() {
     return finished >= count;
   }
 
