@@ -33,6 +33,14 @@ public interface BlockListener {
   void blockAllocated(Block block);
 
   /**
+   * Called before {@link #blockFreed} for a block that no graph may use any more. Does nothing
+   * unless overridden.
+   *
+   * @param block the block
+   */
+  default void leftByGraphs(Block block) {}
+
+  /**
    * Called when a block is closed, before the pool has it back.
    *
    * @param block the block

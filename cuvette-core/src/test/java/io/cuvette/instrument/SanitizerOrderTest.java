@@ -3,12 +3,8 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.TransferCalls;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -431,47 +427,6 @@ class SanitizerOrderTest extends SanitizerTestBase {
     }
 
     assertSilent();
-  }
-
-  @Test
-  void workOfTwoThreads_whoseCallsOverlap_isARace_ifNothingOrdersIt() {
-    Deque<Runnable> meanwhile = new ArrayDeque<>();
-    SanitizerDriver watching = SanitizerDriver.reporting(doing(meanwhile), reports::add);
-    long one = watching.streams().streamCreateWithPriority(0, 1, 0);
-    long other = watching.streams().streamCreateWithPriority(0, 1, 0);
-    long memory = watching.memory().memAlloc(0, 1024);
-    TransferCalls transfers = watching.transfers();
-    meanwhile.add(() -> transfers.memsetD8Async(0, memory + 512, (byte) 2, 512, other));
-    transfers.memsetD8Async(0, memory, (byte) 1, 512, one);
-    meanwhile.add(() -> transfers.memsetD8Async(0, memory, (byte) 2, 512, one));
-    transfers.memsetD8Async(0, memory, (byte) 1, 512, one);
-    assertSilent();
-
-    long fresh = watching.memory().memAlloc(0, 1024);
-    meanwhile.add(() -> transfers.memsetD8Async(0, fresh + 511, (byte) 2, 513, other));
-    transfers.memsetD8Async(0, fresh, (byte) 1, 512, one);
-    assertOnly(Misuse.RACE);
-  }
-
-  /** A driver whose next fill takes as long as what is to be done meanwhile. */
-  private CudaDriver doing(Deque<Runnable> meanwhile) {
-    TransferCalls transfers =
-        new ForwardingTransfers(tiny.driver.transfers()) {
-          @Override
-          public void memsetD8Async(int device, long target, byte value, long count, long stream) {
-            Runnable step = meanwhile.poll();
-            if (step != null) {
-              step.run();
-            }
-            super.memsetD8Async(device, target, value, count, stream);
-          }
-        };
-    return new ForwardingDriver(tiny.driver) {
-      @Override
-      public TransferCalls transfers() {
-        return transfers;
-      }
-    };
   }
 
   @Test

@@ -1,7 +1,6 @@
 package io.cuvette.internal.block;
 
 import io.cuvette.driver.BlockListener;
-import io.cuvette.internal.base.GraphBlockListener;
 import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.foreign.MemorySegment;
@@ -49,8 +48,8 @@ public final class BlockReports {
   /** The buffer of a block is closed; before the pool has the block back. */
   public static void freed(@Nullable BlockListener listener, Block block, long address) {
     if (listener != null && block.depth() > 0) {
-      if (listener instanceof GraphBlockListener graphs && !block.isCaptured()) {
-        graphs.leftByGraphs(block(block, address));
+      if (!block.isCaptured()) {
+        listener.leftByGraphs(block(block, address));
       }
       listener.blockFreed(block(block, address));
     }

@@ -31,7 +31,8 @@ public final class AccessHistory {
   /** An earlier use, not held up, that nothing orders before this one although it matters. */
   @Nullable Access race(Range range, Lane lane, HappensBefore order) {
     return find(
-        range, use -> use.mattersNow(range.kind()) && !order.isBefore(use, lane) && !use.isHeld());
+        range,
+        use -> use.mattersNow(range.kind()) && !order.isBeforeNext(use, lane) && !use.isHeld());
   }
 
   /**

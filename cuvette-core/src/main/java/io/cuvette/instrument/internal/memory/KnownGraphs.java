@@ -6,7 +6,6 @@ import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
-import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.KnownStreams;
@@ -220,16 +219,12 @@ public final class KnownGraphs {
     executables.remove(executable);
   }
 
-  /**
-   * Whether a launch in a stream may use what its nodes use. If it runs functions of the host, that
-   * is noted too: they may tell others that what is before them is done while it is queued.
-   */
+  /** Whether a launch may use what its nodes use, ahead of a stream that learns what it awaits. */
   public void check(long executable, Lane lane, CallTrace here, Findings findings) {
     Executable known = executables.get(executable);
     if (known == null) {
       return;
     }
-    streams.order.join(lane);
     streams.await(lane, known.last);
     for (Node node : known.nodes) {
       if (node.events.awaited != 0) { // as if all nodes did: never too many findings
@@ -242,12 +237,6 @@ public final class KnownGraphs {
         node.uses.forEach(use -> check(use, isLater, lane, here, findings));
         known.toHost(node).forEach(from -> memory.contents.check(from, here, findings));
       }
-    }
-    List<HostFunction> functions = known.functions();
-    if (!functions.isEmpty()) {
-      use(known, false, lane, here);
-      streams.order.gate(lane, () -> functions.stream().anyMatch(HostFunction::isPending));
-      use(known, true, lane, here);
     }
   }
 
@@ -285,12 +274,10 @@ public final class KnownGraphs {
     }
   }
 
-  /** Notes that a launch was refused, and gives what is done for all that is known. */
-  public Clock refused(long executable, @Nullable Lane lane) {
+  /** The functions of the host that launches run. */
+  public List<HostFunction> functions(long executable) {
     Executable known = executables.get(executable);
-    List<HostFunction> functions = known == null ? List.of() : known.functions();
-    functions.forEach(HostFunction::skip);
-    return functions.isEmpty() ? KnownStreams.nothing() : streams.workOf(lane);
+    return known == null ? List.of() : known.functions();
   }
 
   /** Notes a launch that the driver took. */
@@ -299,18 +286,22 @@ public final class KnownGraphs {
     if (known == null) {
       return;
     }
-    if (known.functions().isEmpty()) {
-      use(known, false, lane, here);
+    memory.hostReads.unseen(lane, here);
+    List<HostFunction> functions = known.functions();
+    use(known, false, lane, here);
+    if (!functions.isEmpty()) {
+      streams.order.gate(lane, () -> functions.stream().anyMatch(HostFunction::isPending));
+      use(known, true, lane, here);
     }
     known.inputs.forEach(address -> {
       KnownBlock _ = memory.free(address, here);
     });
     known.outputs.forEach(each -> memory.allocatedInGraph(each.address(), each.bytes(), here));
-    streams.record(known.last, lane);
+    streams.record(known.last, lane, lane.known().copy());
     for (Node node : known.nodes) {
       EventMark event = streams.events.find(node.events.recorded);
       if (event != null) { // as if behind all nodes, likewise
-        streams.record(event, lane);
+        streams.record(event, lane, lane.known().copy());
       }
     }
     objects.launched(known.objects, lane);

@@ -7,6 +7,7 @@ import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.lang.foreign.MemorySegment;
@@ -313,7 +314,7 @@ public final class KnownMemory {
    * Notes that work may change memory of the host from now on: before the driver has it, since it
    * may be done, and looked at by another thread, before it is noted.
    */
-  public void begins(Work work, Lane lane) {
+  public void begins(Work work, Lane lane, Turn turn) {
     boolean isSeen = false;
     for (Range range : work.ranges()) {
       KnownBlock block = blocks.liveAround(range.address());
@@ -323,7 +324,7 @@ public final class KnownMemory {
       }
     }
     if (isSeen && work.watcher() instanceof TouchedBytes touched) {
-      telling.begins(touched, lane);
+      telling.begins(touched, lane, turn.work());
     }
   }
 

@@ -17,9 +17,9 @@ public final class TellingLaunches {
 
   private record Launch(TouchedBytes touched, Clock before) {}
 
-  /** Notes a launch before the driver has it. */
-  void begins(TouchedBytes touched, Lane lane) {
-    Launch launch = new Launch(touched, lane.known().copy());
+  /** Notes a launch before the driver has it, and what it comes behind. */
+  void begins(TouchedBytes touched, Lane lane, Clock before) {
+    Launch launch = new Launch(touched, before);
     pending.computeIfAbsent(lane, _ -> new ArrayDeque<>()).add(launch);
   }
 

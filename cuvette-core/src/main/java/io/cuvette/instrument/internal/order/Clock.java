@@ -22,6 +22,8 @@ public final class Clock {
 
   private @Nullable Clock frozen;
   private long changes;
+
+  /** The changes until {@link #frozen} was made, here and there. */
   private long frozenAt;
 
   Clock() {
@@ -71,26 +73,28 @@ public final class Clock {
     });
   }
 
-  /** Learns all that another clock knows, which knows more each time. */
-  void follow(Clock other) {
-    Clock next = other.frozen();
+  /** Learns all that a frozen clock knows, of one that knows more each time. */
+  void follow(Clock next) {
     Clock before = base;
-    if (before == next) {
-      return;
+    boolean isOfSame = before != null && before.original == next.original;
+    if (before != null && isOfSame && before.frozenAt >= next.frozenAt) {
+      return; // two turns, of which that which was asked for last was taken first
     }
     base = next;
-    if (before != null && before.original != other) {
+    if (before != null && !isOfSame) {
       mergeNumbers(before);
     }
     numbers.entrySet().removeIf(known -> next.covers(known.getKey(), known.getValue()));
     changes++;
   }
 
-  private Clock frozen() {
+  /** What this knows now, which does not change. */
+  Clock frozen() {
     Clock known = frozen;
     if (known == null || frozenAt != changes) {
       known = new Clock(this);
       known.merge(this);
+      known.frozenAt = changes;
       frozen = known;
       frozenAt = changes;
     }

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which work comes before which, over all streams: a happens-before model with one vector clock for
@@ -47,7 +48,9 @@ public final class HappensBefore {
   public final AtomicLong launches = new AtomicLong();
 
   private final Map<Integer, Lane> legacy = new HashMap<>();
-  private final Map<Integer, Lane> perThread = new HashMap<>();
+
+  /** The per-thread streams, by device. */
+  private final Map<Integer, Map<Thread, Lane>> perThread = new HashMap<>();
 
   public HappensBefore() {
     host.retire();
@@ -59,37 +62,49 @@ public final class HappensBefore {
     return lane;
   }
 
-  /**
-   * The stream behind the handles 0, 1 and 2. The per-thread streams of a device count as one: the
-   * thread beneath a virtual thread is not known, and so fewer mistakes are found, never too many.
-   */
+  /** The stream behind the handles 0 and 1, or 2 for this thread. */
   Lane standard(int device, long handle) {
     return handle == StreamHandle.PER_THREAD
-        ? perThread.computeIfAbsent(
-            device, d -> create(d, "the per-thread stream", true).ofThreads())
+        ? ofThread(perThread.computeIfAbsent(device, _ -> new HashMap<>()), device)
         : legacy.computeIfAbsent(device, d -> create(d, "the default stream", true));
+  }
+
+  /** What a thread waits for in its stream says nothing about the streams of others. */
+  private Lane ofThread(Map<Thread, Lane> all, int device) {
+    return all.computeIfAbsent(
+        Thread.currentThread(), _ -> create(device, "the per-thread stream", true));
   }
 
   static boolean isStandard(long handle) {
     return 0 <= handle && handle <= StreamHandle.PER_THREAD;
   }
 
-  /** Applies what the legacy default stream waits for, or waiting for it, before new work. */
-  public void join(Lane lane) {
-    Lane standard = legacy.get(lane.device);
-    if (standard == null || !lane.blocking || lane.capture() != null) { // launches queue that work
-      return;
+  /** What the next work of a stream comes behind: nothing of others if launches queue it. */
+  public Turn turn(@Nullable Lane lane) {
+    Lane standard = lane == null ? null : legacy.get(lane.device);
+    if (lane == null || standard == null || !lane.blocking || lane.capture() != null) {
+      return new Turn(lane, null);
     }
-    if (lane == standard) {
-      onDevice(lane.device).forEach(other -> other.comeBefore(lane));
-    } else {
-      lane.seen.follow(standard.known());
+    if (lane != standard) {
+      return new Turn(lane, standard.known().frozen());
     }
+    Turn turn = new Turn(lane, null);
+    onDevice(lane.device).forEach(turn::add);
+    return turn;
+  }
+
+  /**
+   * A stand-in for a stream whose next work is checked. What it learns for that is for the stream
+   * once the driver has the work.
+   */
+  public Lane ahead(Lane lane) {
+    Lane ahead = new Lane(lane.device, lane.name, lane.blocking);
+    ahead.seen.merge(turn(lane).work());
+    return ahead;
   }
 
   /** Has work that a stream queues from now on come after all that another one has queued. */
   public void await(Lane lane, Lane other) {
-    join(other);
     lane.seen.merge(other.known());
   }
 
@@ -136,9 +151,22 @@ public final class HappensBefore {
         });
   }
 
-  /** Whether work that a stream queues now comes after an earlier use. */
+  /** Whether work that a stream has queued comes after an earlier use, or they take turns. */
   public boolean isBefore(Access earlier, Lane lane) {
+    return isKnownBefore(earlier, lane) || takeTurns(earlier.lane(), lane);
+  }
+
+  private boolean isKnownBefore(Access earlier, Lane lane) {
     return isFinished(earlier) || lane.seen.covers(earlier.lane(), earlier.number());
+  }
+
+  /**
+   * Whether of two pieces of work on these streams the driver runs that first which it has first.
+   */
+  private boolean takeTurns(Lane one, Lane other) {
+    Lane standard = legacy.get(one.device);
+    boolean isEither = one == standard || other == standard;
+    return isEither && one.device == other.device && one.blocking && other.blocking;
   }
 
   /**
@@ -147,13 +175,11 @@ public final class HappensBefore {
    */
   public boolean isBeforeNext(Access earlier, Lane lane) {
     Lane standard = legacy.get(lane.device);
-    if (isBefore(earlier, lane)) {
-      return true;
-    }
-    return standard != null
-        && lane.blocking
-        && (lane == standard ? onDevice(lane.device) : Set.of(standard))
-            .stream().anyMatch(other -> other.blocking && isBefore(earlier, other));
+    return isBefore(earlier, lane)
+        || (standard != null
+            && lane.blocking
+            && (lane == standard ? onDevice(lane.device) : Set.of(standard))
+                .stream().anyMatch(other -> other.blocking && isKnownBefore(earlier, other)));
   }
 
   public boolean isFinished(Access access) {
@@ -187,6 +213,7 @@ public final class HappensBefore {
   }
 
   private void reap() {
+    perThread.values().forEach(HappensBefore::endOfThreads);
     List<Lane> gone = new ArrayList<>();
     for (Set<Lane> some : lanes.values()) {
       some.removeIf(lane -> {
@@ -203,6 +230,15 @@ public final class HappensBefore {
       finished.forget(lane);
       lanes.values().forEach(some -> some.forEach(other -> other.seen.forget(lane)));
     }
+  }
+
+  private static void endOfThreads(Map<Thread, Lane> all) {
+    all.forEach((thread, lane) -> {
+      if (!thread.isAlive()) {
+        lane.destroy();
+      }
+    });
+    all.values().removeIf(Lane::isDestroyed);
   }
 
   private Set<Lane> onDevice(int device) {

@@ -2,7 +2,9 @@ package io.cuvette.instrument.internal.order;
 
 import io.cuvette.internal.base.Locked;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
@@ -20,6 +22,9 @@ public final class HostFunction implements Runnable {
   private final NavigableMap<Long, Clock> before = new TreeMap<>();
 
   private long begun;
+
+  /** What notes the runs of launches that the driver has or is about to have, each once. */
+  private final Set<Runnable> launches = ConcurrentHashMap.newKeySet();
 
   /** How many runs were noted and are not over. */
   private final AtomicLong pending = new AtomicLong();
@@ -48,15 +53,28 @@ public final class HostFunction implements Runnable {
     return pending.get() > 0;
   }
 
+  /** Has a launch noted as soon as the function runs, if its call is not back by then. */
+  public void begins(Runnable launch) {
+    launches.add(launch);
+  }
+
+  /** Notes that the call of a launch is back. */
+  public void ends(Runnable launch) {
+    launches.remove(launch);
+  }
+
   @Override
   public void run() {
     try {
+      if (Locked.get(lock, before::isEmpty)) { // else the run is one that is noted
+        launches.forEach(Runnable::run);
+      }
       finish.accept(begin());
     } finally { // somebody may wait for it
       try {
         function.run();
       } finally {
-        pending.decrementAndGet();
+        pending.updateAndGet(runs -> Math.max(runs - 1, 0)); // none if a refused launch has run
       }
     }
   }
@@ -71,11 +89,5 @@ public final class HostFunction implements Runnable {
           all.clear();
           return done;
         });
-  }
-
-  /** Notes that a run will not come. */
-  public void skip() {
-    Clock _ = begin();
-    pending.decrementAndGet();
   }
 }

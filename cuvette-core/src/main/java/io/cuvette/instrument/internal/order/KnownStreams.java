@@ -71,10 +71,7 @@ public final class KnownStreams {
     if (lane == null || lane.capture() != null) {
       return new Clock();
     }
-    if (lane == order.standard(lane.device, 0)) {
-      order.join(lane);
-    }
-    return lane.known().copy();
+    return lane == order.standard(lane.device, 0) ? order.turn(lane).work() : lane.known().copy();
   }
 
   /** No work, to which more is added. */
@@ -87,9 +84,9 @@ public final class KnownStreams {
     return event == null ? new Clock() : event.clock().copy();
   }
 
-  public void record(EventMark event, Lane lane) {
-    order.join(lane);
-    event.record(lane.capture() == null ? lane.known().copy() : new Clock(), lane.capture());
+  /** Notes that an event was recorded behind work. */
+  public void record(EventMark event, Lane lane, Clock work) {
+    event.record(lane.capture() == null ? work : new Clock(), lane.capture());
     if (event.shared) {
       shown.merge(event.clock());
     }
@@ -102,7 +99,6 @@ public final class KnownStreams {
     } else if (event.capture() != null) {
       lane.join(event.capture());
     } else {
-      order.join(lane);
       lane.seen.merge(event.clock());
       if (event.shared) {
         lane.seen.merge(shown);

@@ -23,12 +23,9 @@ public final class Lane {
   private boolean isKnown = true;
 
   /** How much of what is seen the legacy default stream came behind last. */
-  private long seenByLegacy;
+  long seenByLegacy;
 
   private @Nullable KnownCapture capture;
-
-  /** The captures of each thread, if each has a stream of its own behind this; null if not. */
-  private @Nullable ThreadLocal<@Nullable KnownCapture> captures;
 
   private boolean destroyed;
   private boolean retired;
@@ -55,14 +52,6 @@ public final class Lane {
     return seen;
   }
 
-  /** Has the legacy default stream come behind all that is queued here, if that is not so yet. */
-  void comeBefore(Lane legacy) {
-    if (blocking && seenByLegacy != seen.changes()) {
-      legacy.seen.merge(known());
-      seenByLegacy = seen.changes();
-    }
-  }
-
   /** Learns from all that is known to be finished. */
   void finish(Clock known) {
     finished = Math.max(finished, known.last(this));
@@ -85,22 +74,11 @@ public final class Lane {
 
   /** What is being captured instead of run, if the stream is part of a capture. */
   public @Nullable KnownCapture capture() {
-    KnownCapture own = captures == null ? capture : captures.get();
-    return own != null && own.isOpen() ? own : null;
+    return capture != null && capture.isOpen() ? capture : null;
   }
 
   void join(@Nullable KnownCapture other) {
-    if (captures == null) {
-      capture = other;
-    } else {
-      captures.set(other);
-    }
-  }
-
-  /** Makes it stand for a stream of each thread, which another thread does not capture. */
-  Lane ofThreads() {
-    captures = new ThreadLocal<>();
-    return this;
+    capture = other;
   }
 
   void destroy() {

@@ -1,17 +1,17 @@
 package io.cuvette.instrument.internal.sanitizer;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
-import io.cuvette.internal.base.GraphBlockListener;
 
 /**
  * What the sanitizer learns from the library's pools: the blocks that are lent, and what the host
  * does with memory. Memory that no driver gave is passed over. Thread-safe.
  */
-public final class LentBlocks implements GraphBlockListener {
+public final class LentBlocks implements BlockListener {
   private final SanitizerCore core;
 
   public LentBlocks(SanitizerCore core) {

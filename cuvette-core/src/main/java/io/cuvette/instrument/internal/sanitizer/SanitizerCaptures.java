@@ -1,17 +1,17 @@
 package io.cuvette.instrument.internal.sanitizer;
 
 import io.cuvette.driver.CaptureCalls;
-import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.EnumSet;
 import java.util.Set;
 
 /** The part of the sanitizer that watches captures. Thread-safe. */
-public final class SanitizerCaptures implements CaptureCalls {
+public final class SanitizerCaptures extends ForwardingCaptures {
   /** Errors that end a capture without a graph; after any other it goes on. */
   private static final Set<CudaStatus> ENDED_IN_VAIN =
       EnumSet.of(CudaStatus.STREAM_CAPTURE_INVALIDATED, CudaStatus.STREAM_CAPTURE_UNJOINED);
@@ -20,6 +20,7 @@ public final class SanitizerCaptures implements CaptureCalls {
   private final SanitizerCore core;
 
   public SanitizerCaptures(CudaDriver driver, SanitizerCore core) {
+    super(driver.captures());
     this.calls = driver.captures();
     this.core = core;
   }
@@ -59,23 +60,10 @@ public final class SanitizerCaptures implements CaptureCalls {
   }
 
   @Override
-  public CaptureInfo streamGetCaptureInfo(int device, long stream) {
-    return calls.streamGetCaptureInfo(device, stream);
-  }
-
-  @Override
   public void streamBeginCaptureToGraph(
       int device, long stream, long graph, long[] dependencies, int mode) {
+    Lane lane = core.lane("streamBeginCaptureToGraph", device, stream);
     calls.streamBeginCaptureToGraph(device, stream, graph, dependencies, mode);
-  }
-
-  @Override
-  public long[] streamGetCaptureDependencies(int device, long stream) {
-    return calls.streamGetCaptureDependencies(device, stream);
-  }
-
-  @Override
-  public void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies) {
-    calls.streamUpdateCaptureDependencies(device, stream, dependencies);
+    core.check(_ -> core.streams.beginCapture(lane));
   }
 }

@@ -14,6 +14,7 @@ import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.KnownKernels;
 import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import io.cuvette.instrument.internal.report.Handles;
@@ -202,15 +203,9 @@ public final class SanitizerCore {
     return locked(findings -> streams.workOf(streams.lane(device, stream, site, findings)));
   }
 
-  /** The work that is done before what a stream is given next. */
-  Clock workBeforeNext(String method, int device, long stream) {
-    Lane lane = lane(method, device, stream);
-    return locked(_ -> {
-      if (lane != null) {
-        streams.order.join(lane);
-      }
-      return streams.workOf(lane);
-    });
+  /** What the next work of a stream comes behind. */
+  Turn turn(@Nullable Lane lane) {
+    return locked(_ -> streams.order.turn(lane));
   }
 
   /** The work that is done when an event is. */
@@ -222,10 +217,7 @@ public final class SanitizerCore {
   /** Notes queued work that may have anybody change memory. */
   void unseen(@Nullable Lane lane, CallTrace site) {
     if (lane != null && lane.capture() == null) {
-      check(_ -> {
-        streams.order.join(lane);
-        memory.hostReads.unseen(lane, site);
-      });
+      check(_ -> memory.hostReads.unseen(lane, site));
     }
   }
 
@@ -260,11 +252,14 @@ public final class SanitizerCore {
    * @param noted how much had been noted then
    * @param isRight whether nothing was found
    */
-  private record Checked(Work work, Lane lane, long noted, boolean isRight) {}
+  private record Checked(Work work, Lane lane, Turn turn, long noted, boolean isRight) {}
 
   private @Nullable Checked checked(Work work, Findings findings) {
-    Lane lane = checkWork(work, findings);
-    return lane == null ? null : new Checked(work, lane, noted, findings.isEmpty());
+    work.resolve(memory.views);
+    Lane lane = streams.lane(work.device, work.stream, work.site, findings);
+    Turn turn = streams.order.turn(lane);
+    checkWork(work, lane, turn, findings);
+    return lane == null ? null : new Checked(work, lane, turn, noted, findings.isEmpty());
   }
 
   private void checkAgain(Checked checked, Findings findings) {
@@ -274,15 +269,12 @@ public final class SanitizerCore {
   }
 
   private void checkRaces(Work work, Lane lane, Findings findings) {
-    streams.order.join(lane);
     if (work.watcher() == null) { // else it is known later
       work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
     }
   }
 
-  private @Nullable Lane checkWork(Work work, Findings findings) {
-    work.resolve(memory.views);
-    Lane lane = streams.lane(work.device, work.stream, work.site, findings);
+  private void checkWork(Work work, @Nullable Lane lane, Turn turn, Findings findings) {
     for (Range range : work.ranges()) {
       memory.checkLive(range, work.site, findings);
       memory.mappings.checkAccess(range, work, findings);
@@ -292,15 +284,15 @@ public final class SanitizerCore {
       if (streams.order.closedBefore(lane).isEmpty()) { // else it may be written until then
         memory.contents.check(work, findings);
       }
-      memory.begins(work, lane);
+      memory.begins(work, lane, turn);
     }
-    return lane;
   }
 
   private void note(Checked checked) {
     Work work = checked.work;
     Lane lane = checked.lane;
     noted++;
+    checked.turn.take();
     if (lane.capture() == null) {
       long number = lane.next();
       for (Range range : work.ranges()) {

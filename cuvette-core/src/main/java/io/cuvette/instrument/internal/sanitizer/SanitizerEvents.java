@@ -5,6 +5,7 @@ import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
 
 /** The part of the sanitizer that watches events. Thread-safe. */
@@ -41,10 +42,13 @@ public final class SanitizerEvents implements EventCalls {
         CallTrace.passing("eventRecord", "device", device, "event", event, "stream", stream);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
+    Turn turn = core.turn(lane);
+    Clock work = core.locked(_ -> turn.work());
     calls.eventRecord(device, event, stream);
     if (lane != null && mark != null) {
-      core.check(_ -> core.streams.record(mark, lane));
+      core.check(_ -> core.streams.record(mark, lane, work));
     }
+    core.check(_ -> turn.take());
   }
 
   @Override

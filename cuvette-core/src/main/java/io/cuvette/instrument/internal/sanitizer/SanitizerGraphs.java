@@ -14,8 +14,10 @@ import io.cuvette.instrument.internal.memory.KnownObjects;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches graphs. Thread-safe. */
 public final class SanitizerGraphs extends ForwardingGraphs {
@@ -47,26 +49,38 @@ public final class SanitizerGraphs extends ForwardingGraphs {
   @Override
   public void graphLaunch(int device, long executable, long stream) {
     CallTrace site = CallTrace.of("graphLaunch", "executable", executable, "stream", stream);
-    Lane lane =
-        core.locked(findings -> {
-          core.memory.hostReads.clear();
-          Lane into = core.streams.lane(device, stream, site, findings);
-          if (into != null && into.capture() == null) {
-            core.streams.order.join(into);
-            core.memory.hostReads.unseen(into, site);
-            core.graphs.check(executable, into, site, findings);
-          }
-          return into;
-        });
+    Lane lane = core.lane("graphLaunch", device, stream);
+    Lane ahead = core.locked(findings -> ahead(executable, lane, site, findings));
+    AtomicBoolean isNoted = new AtomicBoolean();
+    Runnable note =
+        () ->
+            core.check(_ -> {
+              if (lane != null && ahead != null && !isNoted.getAndSet(true)) {
+                lane.seen.merge(ahead.seen);
+                core.graphs.launched(executable, lane, site);
+              }
+            });
+    List<HostFunction> functions = core.locked(_ -> core.graphs.functions(executable));
+    functions.forEach(function -> function.begins(note));
     try {
       calls.graphLaunch(device, executable, stream);
-    } catch (RuntimeException e) {
-      core.finish(core.locked(_ -> core.graphs.refused(executable, lane)));
-      throw e;
+      note.run();
+    } finally {
+      functions.forEach(function -> function.ends(note));
     }
-    if (lane != null && lane.capture() == null) {
-      core.check(_ -> core.graphs.launched(executable, lane, site));
+  }
+
+  /** Checks a launch ahead of its stream; null if it is captured. */
+  private @Nullable Lane ahead(
+      long executable, @Nullable Lane lane, CallTrace site, Findings findings) {
+    if (lane == null || lane.capture() != null) {
+      return null;
     }
+    Lane ahead = core.streams.order.ahead(lane);
+    core.memory.hostReads.clear();
+    core.memory.hostReads.unseen(lane, site);
+    core.graphs.check(executable, ahead, site, findings);
+    return ahead;
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.cuvette.instrument.internal.sanitizer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +22,9 @@ public final class SanitizerOrdered implements OrderedCalls {
     CallTrace site =
         CallTrace.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
     Lane lane = lane(device, stream, site);
-    return allocated(calls.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
+    Turn turn = core.turn(lane);
+    long address = calls.memAllocAsync(device, bytes, stream);
+    return allocated(address, bytes, lane, turn, true, site);
   }
 
   @Override
@@ -31,8 +34,9 @@ public final class SanitizerOrdered implements OrderedCalls {
         CallTrace.of(method, "device", device, "bytes", bytes, "pool", pool, "stream", stream);
     boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
     Lane lane = lane(device, stream, site);
+    Turn turn = core.turn(lane);
     long address = calls.memAllocFromPoolAsync(device, bytes, pool, stream);
-    return allocated(address, bytes, lane, onDevice, site);
+    return allocated(address, bytes, lane, turn, onDevice, site);
   }
 
   @Override
@@ -40,6 +44,7 @@ public final class SanitizerOrdered implements OrderedCalls {
     CallTrace site =
         CallTrace.of("memFreeAsync", "device", device, "address", address, "stream", stream);
     Lane lane = lane(device, stream, site);
+    Turn turn = core.turn(lane);
     boolean isNow =
         lane == null || core.locked(of -> core.memory.checkFreeInOrder(address, lane, site, of));
     core.free(
@@ -47,22 +52,19 @@ public final class SanitizerOrdered implements OrderedCalls {
         address,
         site,
         () -> calls.memFreeAsync(device, address, stream));
+    core.check(_ -> turn.take());
   }
 
-  /** The stream of a call, with all that comes before its next work. */
   private @Nullable Lane lane(int device, long stream, CallTrace site) {
-    return core.locked(findings -> {
-      Lane lane = core.streams.lane(device, stream, site, findings);
-      if (lane != null) {
-        core.streams.order.join(lane);
-      }
-      return lane;
-    });
+    return core.locked(findings -> core.streams.lane(device, stream, site, findings));
   }
 
   private long allocated(
-      long address, long bytes, @Nullable Lane lane, boolean onDevice, CallTrace site) {
-    core.check(_ -> core.memory.allocatedInOrder(address, bytes, lane, onDevice, site));
+      long address, long bytes, @Nullable Lane lane, Turn turn, boolean onDevice, CallTrace site) {
+    core.check(_ -> {
+      turn.take();
+      core.memory.allocatedInOrder(address, bytes, lane, onDevice, site);
+    });
     return address;
   }
 }

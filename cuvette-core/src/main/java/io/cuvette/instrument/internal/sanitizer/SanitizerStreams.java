@@ -6,6 +6,7 @@ import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
 
 /** The part of the sanitizer that watches streams. Thread-safe. */
@@ -81,7 +82,9 @@ public final class SanitizerStreams implements StreamCalls {
         CallTrace.passing("streamWaitEvent", "device", device, "stream", stream, "event", event);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
+    Turn turn = core.turn(lane);
     calls.streamWaitEvent(device, stream, event);
+    core.check(_ -> turn.take());
     if (lane != null) {
       core.check(_ -> core.streams.await(lane, mark));
     }
@@ -90,21 +93,26 @@ public final class SanitizerStreams implements StreamCalls {
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
     HostFunction told = new HostFunction(function, core::finish);
-    Clock before = core.workBeforeNext("launchHostFunc", device, stream);
     Lane lane = core.lane("launchHostFunc", device, stream);
-    core.unseen(lane, CallTrace.passing("launchHostFunc", "stream", stream));
+    CallTrace site = CallTrace.passing("launchHostFunc", "stream", stream);
+    Turn turn = core.turn(lane);
+    core.unseen(lane, site);
     if (lane == null || lane.capture() == null) { // else launches run it
-      long _ = told.expect(0, before);
+      long _ = told.expect(0, core.locked(_ -> turn.work()));
     }
     calls.launchHostFunc(device, stream, told);
+    core.check(_ -> turn.take());
+    core.unseen(lane, site); // what was noted first may have counted as done before it was queued
     core.gate(lane, told::isPending);
   }
 
   @Override
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
     Lane lane = core.lane("streamWaitValue32", device, stream);
+    Turn turn = core.turn(lane);
     core.unseen(lane, CallTrace.passing("streamWaitValue32", "stream", stream));
     calls.streamWaitValue32(device, stream, address, value, flags);
+    core.check(_ -> turn.take());
     if (lane != null && lane.capture() == null) {
       core.check(_ -> core.memory.awaitWord(address, is -> isAwaited(is, value, flags), lane));
     }

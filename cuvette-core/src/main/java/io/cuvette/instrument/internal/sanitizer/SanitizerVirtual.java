@@ -4,28 +4,25 @@ import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.VirtualCalls;
+import io.cuvette.instrument.ForwardingVirtual;
 import io.cuvette.instrument.internal.memory.KnownMappings;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Handles;
 import java.util.List;
 
 /** The part of the sanitizer that watches virtual memory. Thread-safe. */
-public final class SanitizerVirtual implements VirtualCalls {
+public final class SanitizerVirtual extends ForwardingVirtual {
   private final VirtualCalls calls;
   private final SanitizerCore core;
 
   public SanitizerVirtual(CudaDriver driver, SanitizerCore core) {
+    super(driver.virtual());
     this.calls = driver.virtual();
     this.core = core;
   }
 
   private Handles<Boolean> allocations() {
     return core.allocations;
-  }
-
-  @Override
-  public long memGetAllocationGranularity(AllocationProperties properties, int option) {
-    return calls.memGetAllocationGranularity(properties, option);
   }
 
   @Override
@@ -83,11 +80,6 @@ public final class SanitizerVirtual implements VirtualCalls {
     if (locationType == MemLocationType.DEVICE) {
       core.check(_ -> core.memory.mappings.setAccess(address, bytes, locationIds, access));
     }
-  }
-
-  @Override
-  public int memGetAccess(long address, int locationType, int locationId) {
-    return calls.memGetAccess(address, locationType, locationId);
   }
 
   @Override

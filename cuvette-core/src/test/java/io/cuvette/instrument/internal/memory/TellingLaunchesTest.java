@@ -16,7 +16,7 @@ class TellingLaunchesTest {
   void launchThatBegins_behindWorkThatIsDone_hasToldNothing() {
     long earlier = lane.next();
     streams.order.finish(lane.known());
-    launches.begins(new TouchedBytes(0), lane);
+    launches.begins(new TouchedBytes(0), lane, lane.known().copy());
     assertThat(launches.haveTold()).isFalse();
     long launch = lane.next();
     assertThat(launches.haveTold()).isFalse();

@@ -68,7 +68,7 @@ class ClockTest {
 
   private void follow(int clock, int other) {
     if (clock != other) {
-      clocks[clock].follow(clocks[other]);
+      clocks[clock].follow(clocks[other].frozen());
       learn(clock, other);
     }
   }
@@ -96,10 +96,24 @@ class ClockTest {
     knowing.raise(lane, 3);
     Clock clock = new Clock();
     clock.raise(other, 4);
-    clock.follow(new Clock());
-    clock.follow(knowing);
-    clock.follow(new Clock());
+    clock.follow(new Clock().frozen());
+    clock.follow(knowing.frozen());
+    clock.follow(new Clock().frozen());
     assertThat(clock.last(lane)).isEqualTo(3);
     assertThat(clock.last(other)).isEqualTo(4);
+  }
+
+  /** A thread may ask before another one, and be the last to learn. */
+  @Test
+  void clockThatFollowsWhatAnotherKnewBefore_keepsWhatItLearnedSince() {
+    Lane lane = new Lane(0, "a stream", true);
+    Clock standard = new Clock();
+    standard.raise(lane, 1);
+    Clock early = standard.frozen();
+    standard.raise(lane, 2);
+    Clock clock = new Clock();
+    clock.follow(standard.frozen());
+    clock.follow(early);
+    assertThat(clock.last(lane)).isEqualTo(2);
   }
 }

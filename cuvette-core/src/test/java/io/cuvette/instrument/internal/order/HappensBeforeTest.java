@@ -2,6 +2,7 @@ package io.cuvette.instrument.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.StreamHandle;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
@@ -12,6 +13,7 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class HappensBeforeTest {
@@ -61,7 +63,7 @@ class HappensBeforeTest {
     Lane ended = order.create(0, "a short one", true);
     long _ = ended.next();
     other.seen.merge(ended.known());
-    order.join(order.standard(0, 0)); // which knows of all
+    order.turn(order.standard(0, 0)).take(); // which knows of all
     order.finish(ended.known());
     order.destroy(ended);
     return new WeakReference<>(ended);
@@ -130,16 +132,77 @@ class HappensBeforeTest {
     Lane standard = order.standard(0, 0);
     long early = lane.next();
     standard.seen.merge(lane.known());
-    order.join(standard);
+    order.turn(standard).take();
     long _ = standard.next();
-    order.join(blocking);
+    order.turn(blocking).take();
     assertThat(blocking.seen.covers(lane, early)).isTrue();
     long late = other.next();
     standard.seen.merge(other.known());
     long last = standard.next();
-    order.join(blocking);
+    order.turn(blocking).take();
     assertThat(blocking.seen.covers(lane, early)).isTrue();
     assertThat(blocking.seen.covers(other, late)).isTrue();
     assertThat(blocking.seen.covers(standard, last)).isTrue();
+  }
+
+  /** Between the question and the answer of the driver others queue work, and wait for it. */
+  @Test
+  void workThatIsQueuedDuringACall_isNotBehindIt_norDoneWithIt() {
+    Lane blocking = order.create(0, "a blocking stream", true);
+    Lane standard = order.standard(0, 0);
+    long before = standard.next();
+    Turn turn = order.turn(blocking);
+    Clock _ = standard.known();
+    long meanwhile = standard.next();
+    assertThat(blocking.seen.covers(standard, before)).isFalse();
+    turn.take();
+    order.finish(blocking.known());
+    assertThat(standard.isFinished(before)).isTrue();
+    assertThat(standard.isFinished(meanwhile)).isFalse();
+  }
+
+  @Test
+  void turns_takenInAnotherOrder_loseNothing() {
+    Lane blocking = order.create(0, "a blocking stream", true);
+    Lane standard = order.standard(0, 0);
+    long _ = standard.next();
+    Turn first = order.turn(blocking);
+    long last = standard.next();
+    order.turn(blocking).take();
+    first.take();
+    assertThat(blocking.seen.covers(standard, last)).isTrue();
+
+    long work = blocking.next();
+    Turn early = order.turn(standard);
+    Clock _ = blocking.known();
+    long later = blocking.next();
+    order.turn(standard).take();
+    early.take();
+    assertThat(standard.seen.covers(blocking, work)).isTrue();
+    assertThat(standard.seen.covers(blocking, later)).isTrue();
+  }
+
+  /** A stream of the same name is another one there. */
+  @Test
+  void whatAThreadKnowsOfItsStream_saysNothingAboutThatOfAnother() throws Exception {
+    Lane mine = order.standard(0, StreamHandle.PER_THREAD);
+    assertThat(order.standard(0, StreamHandle.PER_THREAD)).isSameAs(mine);
+    long work = mine.next();
+    AtomicReference<Lane> others = new AtomicReference<>();
+    Thread thread = Thread.ofPlatform().start(() -> others.set(ofThisThread()));
+    thread.join();
+    assertThat(mine.isFinished(work)).isFalse();
+    assertThat(others.get()).isNotSameAs(mine);
+    order.finish(KnownStreams.nothing());
+    assertThat(others.get().isRetired()).as("the thread is over").isTrue();
+    assertThat(mine.isRetired()).isFalse();
+  }
+
+  /** All that it has queued is done. */
+  private Lane ofThisThread() {
+    Lane own = order.standard(0, StreamHandle.PER_THREAD);
+    long _ = own.next();
+    order.finish(own.known());
+    return own;
   }
 }
