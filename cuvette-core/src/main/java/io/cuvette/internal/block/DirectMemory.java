@@ -28,33 +28,25 @@ public final class DirectMemory {
 
   /** Memory of the stream's device (cuMemAlloc). */
   public static Face device(Faces faces, long bytes, OpenStream stream) {
-    check(bytes, stream);
-    return bytes == 0
-        ? empty(faces, stream)
-        : make(
-            stream,
-            bytes,
-            (memory, device, free) ->
-                PlainBlock.own(
-                    faces,
-                    memory.memAlloc(device, bytes),
-                    bytes,
-                    stream,
-                    free,
-                    PlainBlock.By.DRIVER));
+    return make(
+        faces,
+        stream,
+        bytes,
+        (memory, device, free) -> {
+          long address = memory.memAlloc(device, bytes);
+          return PlainBlock.own(faces, address, bytes, stream, free, PlainBlock.By.DRIVER);
+        });
   }
 
   /** Managed memory (cuMemAllocManaged). */
   public static Face managed(Faces faces, long bytes, OpenStream stream) {
-    check(bytes, stream);
-    return bytes == 0
-        ? empty(faces, stream)
-        : make(
-            stream,
-            bytes,
-            (memory, device, free) ->
-                PlainBlock.own(
-                    faces, memory.memAllocManaged(device, bytes, ATTACH_GLOBAL), stream, free));
+    return make(
+        faces,
+        stream,
+        bytes,
+        (memory, device, free) ->
+            PlainBlock.own(
+                faces, memory.memAllocManaged(device, bytes, ATTACH_GLOBAL), stream, free));
   }
 
   /** Allocates memory that cuMemFree frees, and makes its block. */
@@ -62,7 +54,11 @@ public final class DirectMemory {
     Face make(MemoryCalls memory, int device, LongConsumer free);
   }
 
-  private static Face make(OpenStream stream, long bytes, Maker maker) {
+  private static Face make(Faces faces, OpenStream stream, long bytes, Maker maker) {
+    check(bytes, stream);
+    if (bytes == 0) {
+      return empty(faces, stream);
+    }
     return make(
         stream,
         () -> {

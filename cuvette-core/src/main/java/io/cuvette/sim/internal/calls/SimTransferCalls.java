@@ -19,7 +19,6 @@ import io.cuvette.sim.internal.queue.SimOp;
 import io.cuvette.sim.internal.queue.SimStream;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls that move bytes. Thread-safe. */
@@ -264,37 +263,20 @@ public final class SimTransferCalls implements TransferCalls {
 
   @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    fill(
-        device,
-        new GraphNodeParams.Fill(target, value, Byte.BYTES, count),
-        stream,
-        () -> call("cuMemsetD8Async", target, value, count, stream));
+    fill(device, new GraphNodeParams.Fill(target, value, Byte.BYTES, count), stream);
   }
 
   @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
-    fill(
-        device,
-        new GraphNodeParams.Fill(target, value, Short.BYTES, count),
-        stream,
-        () -> call("cuMemsetD16Async", target, value, count, stream));
+    fill(device, new GraphNodeParams.Fill(target, value, Short.BYTES, count), stream);
   }
 
   @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
-    fill(
-        device,
-        new GraphNodeParams.Fill(target, value, Integer.BYTES, count),
-        stream,
-        () -> call("cuMemsetD32Async", target, value, count, stream));
+    fill(device, new GraphNodeParams.Fill(target, value, Integer.BYTES, count), stream);
   }
 
-  private static String call(String name, long target, int value, long count, long stream) {
-    return "%s(target=0x%x, value=%d, count=%d, stream=0x%x)"
-        .formatted(name, target, value, count, stream);
-  }
-
-  private void fill(int device, GraphNodeParams.Fill params, long stream, Supplier<String> name) {
+  private void fill(int device, GraphNodeParams.Fill params, long stream) {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
@@ -306,7 +288,14 @@ public final class SimTransferCalls implements TransferCalls {
             machine.submit(op, () -> fillNode(op, params));
           }
         },
-        name);
+        () ->
+            "cuMemsetD%dAsync(target=0x%x, value=%d, count=%d, stream=0x%x)"
+                .formatted(
+                    params.elementBytes() * Byte.SIZE,
+                    params.target(),
+                    params.value(),
+                    params.count(),
+                    stream));
   }
 
   private static void checkAligned(GraphNodeParams.Fill params) {

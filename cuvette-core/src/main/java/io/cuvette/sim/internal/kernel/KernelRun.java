@@ -1,5 +1,7 @@
 package io.cuvette.sim.internal.kernel;
 
+import static io.cuvette.driver.LaunchWatcher.Touch.ATOMIC;
+
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchShape;
@@ -330,27 +332,18 @@ final class KernelRun implements KernelThread {
 
   @Override
   public int atomicUpdate(long address, IntUnaryOperator change) {
-    access();
-    int old = residents.memory.getInt(address, Touch.ATOMIC);
-    updates = true;
-    int changed;
-    try {
-      changed = change.applyAsInt(old);
-    } finally {
-      updates = false;
-    }
-    residents.memory.setInt(address, changed, Touch.ATOMIC);
-    if (changed == old) {
-      return (int) looked(address, old);
-    }
-    wrote();
-    return old;
+    return (int) update(address, false, old -> change.applyAsInt((int) old));
   }
 
   @Override
   public long atomicUpdateLong(long address, LongUnaryOperator change) {
+    return update(address, true, change);
+  }
+
+  private long update(long address, boolean isLong, LongUnaryOperator change) {
     access();
-    long old = residents.memory.getLong(address, Touch.ATOMIC);
+    GlobalMemory memory = residents.memory;
+    long old = isLong ? memory.getLong(address, ATOMIC) : memory.getInt(address, ATOMIC);
     updates = true;
     long changed;
     try {
@@ -358,7 +351,11 @@ final class KernelRun implements KernelThread {
     } finally {
       updates = false;
     }
-    residents.memory.setLong(address, changed, Touch.ATOMIC);
+    if (isLong) {
+      memory.setLong(address, changed, ATOMIC);
+    } else {
+      memory.setInt(address, (int) changed, ATOMIC);
+    }
     if (changed == old) {
       return looked(address, old);
     }
