@@ -171,6 +171,28 @@ class SanitizerGraphFunctionTest {
   }
 
   @Test
+  void nodesBehindTheLastFunction_areNotDoneOnceItRuns() {
+    launch(instantiate(graph(new GraphNodeParams.Host(() -> {}), telling, fill)));
+    awaitFunction();
+    fill();
+    driver.streams().streamSynchronize(0, one);
+    assertRaceOnly();
+  }
+
+  /** Whichever was added first. */
+  @Test
+  void nodesBesideAFunction_areNotDoneOnceItRuns() {
+    long graph = driver.graphs().graphCreate();
+    long[] none = {};
+    assertThat(driver.graphs().graphAddNode(0, graph, none, fill)).isNotNull();
+    assertThat(driver.graphs().graphAddNode(0, graph, none, telling)).isNotNull();
+    launch(instantiate(graph));
+    awaitFunction();
+    fill();
+    assertRaceOnly();
+  }
+
+  @Test
   void nodesBetweenFunctions_areNotDoneOnceTheFirstRuns() {
     CountDownLatch go = new CountDownLatch(1);
     launch(instantiate(graph(new GraphNodeParams.Host(() -> await(go)), fill, telling)));

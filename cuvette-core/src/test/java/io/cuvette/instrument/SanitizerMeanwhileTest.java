@@ -106,6 +106,18 @@ class SanitizerMeanwhileTest {
     assertOnly(Misuse.RACE);
   }
 
+  /** Which is not noted there before the driver has the work. */
+  @Test
+  void workBehindACallbackOfTheDefaultStream_comesAfterWhatTheHostKnewThen() {
+    fill(block, BYTES, one);
+    watching.streams().launchHostFunc(0, 0, () -> Latches.await(opened));
+    fill(block, BYTES, blocking);
+    watching.streams().streamSynchronize(0, one);
+    opened.countDown();
+    watching.streams().streamSynchronize(0, blocking);
+    assertThat(found).isEmpty();
+  }
+
   /** Nothing is behind the default stream yet when somebody waits. */
   @Test
   void waitForAStream_thatIsAboutToComeBehindTheDefaultStream_isNotBehindIt() {

@@ -102,8 +102,9 @@ public final class AccessHistory {
    * host may learn that before it lets the stream go on.
    */
   @Nullable Access unordered(Range range, Lane lane, HappensBefore order) {
-    boolean isGated = !order.closedBefore(lane).isEmpty();
-    return isGated ? null : find(range, use -> !order.isBeforeNext(use, lane));
+    return order.isClosedBeforeNext(lane)
+        ? null
+        : find(range, use -> !order.isBeforeNext(use, lane));
   }
 
   private @Nullable Access find(Range range, Predicate<Access> condition) {

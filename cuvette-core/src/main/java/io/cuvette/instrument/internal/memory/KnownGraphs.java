@@ -36,14 +36,21 @@ public final class KnownGraphs {
    * What a node does with memory, as its parameters say. Immutable.
    *
    * @param node the handle of the node
+   * @param before the places in the list of nodes of those that it waits for
    * @param ranges what it uses
    * @param allocated the memory that it allocates; null for nodes of other types
    * @param freed the address that it frees; 0 for nodes of other types
    * @param events the event that it records or waits for
    */
   public record NodeUse(
-      long node, List<Range> ranges, @Nullable Range allocated, long freed, NodeEvents events) {
+      long node,
+      List<Integer> before,
+      List<Range> ranges,
+      @Nullable Range allocated,
+      long freed,
+      NodeEvents events) {
     public NodeUse {
+      before = List.copyOf(before);
       ranges = List.copyOf(ranges);
     }
   }
@@ -75,20 +82,19 @@ public final class KnownGraphs {
 
   private static final class Node {
     private final long handle;
+    private final List<Integer> before;
     private List<Use> uses;
     private NodeEvents events;
     private boolean enabled = true;
 
-    /** Whether it comes behind a function of the host, as nodes are listed before those behind. */
-    private boolean isLate;
-
     /** The run of its function in the last launch. */
     private long run;
 
-    Node(long handle, List<Use> uses, NodeEvents events) {
-      this.handle = handle;
+    Node(NodeUse node, List<Use> uses) {
+      this.handle = node.node;
+      this.before = node.before;
       this.uses = uses;
-      this.events = events;
+      this.events = node.events;
     }
 
     void become(List<Use> newUses, NodeEvents newEvents) {
@@ -142,13 +148,7 @@ public final class KnownGraphs {
   public void instantiated(long executable, long graph, List<NodeUse> nodes) {
     Executable made = new Executable();
     made.objects = objects.of(graph);
-    made.nodes =
-        nodes.stream().map(each -> new Node(each.node, uses(each.ranges), each.events)).toList();
-    boolean isLate = false;
-    for (Node node : made.nodes) {
-      node.isLate = isLate;
-      isLate |= node.events.function != null;
-    }
+    made.nodes = nodes.stream().map(each -> new Node(each, uses(each.ranges))).toList();
     note(made, nodes);
     executables.put(executable, made);
   }
@@ -231,12 +231,15 @@ public final class KnownGraphs {
         streams.await(lane, streams.events.find(node.events.awaited));
       }
     }
+    boolean isLate =
+        false; // behind a function of the host, as nodes are listed before those behind
     for (Node node : known.nodes) {
       if (node.enabled) {
-        boolean isLater = node.isLate || node.events.watcher != null;
+        boolean isLater = isLate || node.events.watcher != null;
         node.uses.forEach(use -> check(use, isLater, lane, here, findings));
         known.toHost(node).forEach(from -> memory.contents.check(from, here, findings));
       }
+      isLate |= node.events.function != null;
     }
   }
 
@@ -259,19 +262,29 @@ public final class KnownGraphs {
     }
   }
 
-  private void use(Executable known, boolean isLate, Lane lane, CallTrace here) {
-    long number = lane.next();
+  /** Notes what nodes do. A function tells of those before it alone, so each is a part then. */
+  private void use(Executable known, Lane lane, CallTrace here) {
+    boolean isOne = known.functions().isEmpty();
+    List<Lane> parts = new ArrayList<>();
     for (Node node : known.nodes) {
-      if (node.enabled && node.isLate == isLate) {
+      Lane part = isOne ? lane : streams.order.part(lane);
+      if (!isOne) {
+        node.before.forEach(place -> streams.order.await(part, parts.get(place)));
+        parts.add(part);
+      }
+      long number = part.next();
+      if (node.enabled) {
         node.uses.forEach(
-            use -> note(use, new Access(lane, number, use.range, here, node.events.watcher)));
+            use -> note(use, new Access(part, number, use.range, here, node.events.watcher)));
+      }
+      HostFunction function = node.events.function;
+      if (function != null) {
+        node.run = function.expect(node.run, part.known());
+        streams.order.gate(part, function::isPending);
       }
     }
-    for (Node node : known.nodes) {
-      if (node.events.function != null && node.isLate == isLate) {
-        node.run = node.events.function.expect(node.run, lane.known());
-      }
-    }
+    parts.forEach(part -> streams.order.await(lane, part));
+    parts.forEach(streams.order::destroy);
   }
 
   /** The functions of the host that launches run. */
@@ -287,12 +300,7 @@ public final class KnownGraphs {
       return;
     }
     memory.hostReads.unseen(lane, here);
-    List<HostFunction> functions = known.functions();
-    use(known, false, lane, here);
-    if (!functions.isEmpty()) {
-      streams.order.gate(lane, () -> functions.stream().anyMatch(HostFunction::isPending));
-      use(known, true, lane, here);
-    }
+    use(known, lane, here);
     known.inputs.forEach(address -> {
       KnownBlock _ = memory.free(address, here);
     });

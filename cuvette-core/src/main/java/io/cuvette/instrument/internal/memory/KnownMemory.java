@@ -296,7 +296,7 @@ public final class KnownMemory {
   /** Whether all earlier uses that matter to this one come before it. */
   public void checkRace(Range range, Lane lane, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(range.address());
-    boolean isLate = !order.closedBefore(lane).isEmpty(); // then KnownLaunches looks at it
+    boolean isLate = order.isClosedBeforeNext(lane); // then KnownLaunches looks at it
     Access earlier = block == null || isLate ? null : block.uses.race(range, lane, order);
     if (block != null && earlier != null) {
       KnownBlock lent = block.lentAround(range.address());

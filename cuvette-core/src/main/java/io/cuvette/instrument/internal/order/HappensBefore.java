@@ -98,9 +98,17 @@ public final class HappensBefore {
    * once the driver has the work.
    */
   public Lane ahead(Lane lane) {
-    Lane ahead = new Lane(lane.device, lane.name, lane.blocking);
+    Lane ahead = new Lane(lane.device, lane.name, lane.blocking, lane);
     ahead.seen.merge(turn(lane).work());
     return ahead;
+  }
+
+  /** A stand-in for a stream in a part of a launch, which is beside other parts. */
+  public Lane part(Lane lane) {
+    Lane part = new Lane(lane.device, lane.name, lane.blocking, lane);
+    onDevice(lane.device).add(part);
+    part.seen.merge(lane.known());
+    return part;
   }
 
   /** Has work that a stream queues from now on come after all that another one has queued. */
@@ -119,7 +127,12 @@ public final class HappensBefore {
     return !gates.isEmpty();
   }
 
-  /** For each stream whose gates before what a stream queues now are closed: whether they are. */
+  /** Whether gates before what a stream is given next are closed. */
+  public boolean isClosedBeforeNext(Lane lane) {
+    return !gates.isEmpty() && !closedBefore(ahead(lane)).isEmpty();
+  }
+
+  /** For each stream whose gates before what a stream has queued are closed: whether they are. */
   public List<BooleanSupplier> closedBefore(Lane lane) {
     if (gates.isEmpty()) {
       return List.of();
@@ -165,8 +178,9 @@ public final class HappensBefore {
    */
   private boolean takeTurns(Lane one, Lane other) {
     Lane standard = legacy.get(one.device);
-    boolean isEither = one == standard || other == standard;
-    return isEither && one.device == other.device && one.blocking && other.blocking;
+    boolean isEither = one.of == standard || other.of == standard;
+    boolean areBlocking = one.device == other.device && one.blocking && other.blocking;
+    return one.of == other.of || (isEither && areBlocking);
   }
 
   /**

@@ -11,6 +11,9 @@ public final class Lane {
   public final String name;
   final boolean blocking;
 
+  /** The stream that it stands in for; else itself. */
+  final Lane of;
+
   /** What is ordered before the next work of this stream, the stream's own work included. */
   public final Clock seen = new Clock();
 
@@ -32,9 +35,14 @@ public final class Lane {
 
   /** A stream; {@code blocking} if it and the legacy default stream wait for each other. */
   Lane(int device, String name, boolean blocking) {
+    this(device, name, blocking, null);
+  }
+
+  Lane(int device, String name, boolean blocking, @Nullable Lane of) {
     this.device = device;
     this.name = name;
     this.blocking = blocking;
+    this.of = of == null ? this : of;
   }
 
   /** Queues a piece of work and gives its number. */

@@ -11,9 +11,11 @@ import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 
 /**
  * Reads from the driver which memory the nodes of graphs use. What host functions do is not
@@ -39,7 +41,7 @@ final class GraphReading {
    */
   List<NodeUse> nodes(long graph) {
     List<NodeUse> found = new ArrayList<>();
-    add(graph, found);
+    add(graph, List.of(), found);
     return found;
   }
 
@@ -50,16 +52,23 @@ final class GraphReading {
     }
   }
 
-  /** The nodes of all bodies count as if each ran. */
-  private void add(long graph, List<NodeUse> found) {
+  /** The nodes of all bodies count as if each ran, and come behind the node that they are in. */
+  private void add(long graph, List<Integer> around, List<NodeUse> found) {
+    Map<Long, List<Integer>> places = new HashMap<>();
     for (long node : calls.graphGetNodes(graph)) {
       GraphNodeParams params = params(node);
-      found.add(use(node, params));
-      if (params instanceof GraphNodeParams.Child child) {
-        add(child.graph(), found);
-      } else if (params.type() == GraphNodeType.CONDITIONAL) {
-        bodies.getOrDefault(node, List.of()).forEach(body -> add(body, found));
+      List<Integer> before = new ArrayList<>(around);
+      for (long earlier : calls.graphNodeGetDependencies(node)) {
+        before.addAll(places.getOrDefault(earlier, List.of()));
       }
+      int place = found.size();
+      found.add(use(node, before, params));
+      if (params instanceof GraphNodeParams.Child child) {
+        add(child.graph(), List.of(place), found);
+      } else if (params.type() == GraphNodeType.CONDITIONAL) {
+        bodies.getOrDefault(node, List.of()).forEach(body -> add(body, List.of(place), found));
+      }
+      places.put(node, IntStream.range(place, found.size()).boxed().toList());
     }
   }
 
@@ -76,14 +85,14 @@ final class GraphReading {
     }
   }
 
-  private NodeUse use(long node, GraphNodeParams params) {
+  private NodeUse use(long node, List<Integer> before, GraphNodeParams params) {
     List<Range> ranges = core.locked(_ -> ranges(params));
     Range allocated =
         params instanceof GraphNodeParams.Allocation made
             ? range(made.address(), made.bytes(), Kind.WRITE)
             : null;
     long freed = params instanceof GraphNodeParams.Free free ? free.address() : 0;
-    return new NodeUse(node, ranges, allocated, freed, NodeEvents.of(params));
+    return new NodeUse(node, before, ranges, allocated, freed, NodeEvents.of(params));
   }
 
   /** What a node uses, for callers that hold the lock of the sanitizer. */

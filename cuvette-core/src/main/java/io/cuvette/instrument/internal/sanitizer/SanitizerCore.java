@@ -281,7 +281,7 @@ public final class SanitizerCore {
     }
     if (lane != null && lane.capture() == null) {
       checkRaces(work, lane, findings);
-      if (streams.order.closedBefore(lane).isEmpty()) { // else it may be written until then
+      if (!streams.order.isClosedBeforeNext(lane)) { // else it may be written until then
         memory.contents.check(work, findings);
       }
       memory.begins(work, lane, turn);
