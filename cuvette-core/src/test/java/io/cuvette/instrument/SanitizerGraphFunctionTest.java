@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -190,6 +191,25 @@ class SanitizerGraphFunctionTest {
     awaitFunction();
     fill();
     assertRaceOnly();
+  }
+
+  /** What it writes is read behind the graph. */
+  @Test
+  void functionThatHasBegun_mayStillWrite() {
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0).fill((byte) 1);
+    CountDownLatch go = new CountDownLatch(1);
+    Runnable function =
+        () -> {
+          told.release();
+          await(go);
+          pinned.fill((byte) 2);
+        };
+    launch(instantiate(graph(new GraphNodeParams.Host(function))));
+    awaitFunction();
+    driver.transfers().memcpyHtoDAsync(0, memory, pinned, one);
+    go.countDown();
+    driver.streams().streamSynchronize(0, one);
+    assertSilent();
   }
 
   @Test

@@ -299,8 +299,8 @@ public final class KnownGraphs {
     if (known == null) {
       return;
     }
-    memory.hostReads.unseen(lane, here);
     use(known, lane, here);
+    memory.hostReads.unseen(lane, here); // not done once a function has begun
     known.inputs.forEach(address -> {
       KnownBlock _ = memory.free(address, here);
     });
