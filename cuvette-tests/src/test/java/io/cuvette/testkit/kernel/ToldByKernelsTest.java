@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaKernel;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
@@ -82,6 +84,21 @@ class ToldByKernelsTest {
     target.copyFrom(input, stream);
     launchAndSee();
     stream.synchronize();
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void memoryThatAKernelCameBehind_canBeFreedThen_andUsedByAGraph() {
+    try (CudaGraph graph = other.capture(() -> target.fill((byte) 2, other));
+        CudaGraphExec executable = graph.instantiate()) {
+      change();
+      target.copyFrom(input, stream);
+      launchAndSee();
+      input.close();
+      target.fill((byte) 1, stream);
+      launchAndSee();
+      executable.launch(other);
+    }
     assertThat(reports).isEmpty();
   }
 

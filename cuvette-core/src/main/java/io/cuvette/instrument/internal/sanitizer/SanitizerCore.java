@@ -163,6 +163,13 @@ public final class SanitizerCore {
     });
   }
 
+  /** Frees memory at once, behind work that a kernel may just have told the host is done. */
+  void free(String method, long address, CallTrace site, Runnable call) {
+    askForShown();
+    check(findings -> memory.checkFree(address, method, site, findings));
+    free(memory::free, address, site, call);
+  }
+
   /** Frees memory: out of the ledger first, since its address may be given out at once. */
   void free(Taking taking, long address, CallTrace site, Runnable call) {
     KnownBlock block = locked(_ -> taking.take(address, site));

@@ -50,6 +50,7 @@ public final class SanitizerGraphs extends ForwardingGraphs {
   public void graphLaunch(int device, long executable, long stream) {
     CallTrace site = CallTrace.of("graphLaunch", "executable", executable, "stream", stream);
     Lane lane = core.lane("graphLaunch", device, stream);
+    core.askForShown();
     Lane ahead = core.locked(findings -> ahead(executable, lane, site, findings));
     AtomicBoolean isNoted = new AtomicBoolean();
     Runnable note =

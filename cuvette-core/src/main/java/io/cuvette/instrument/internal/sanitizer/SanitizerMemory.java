@@ -3,6 +3,7 @@ package io.cuvette.instrument.internal.sanitizer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.PointerAttribute;
+import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -10,7 +11,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** The part of the sanitizer that watches allocations. Thread-safe. */
-public final class SanitizerMemory implements MemoryCalls {
+public final class SanitizerMemory extends ForwardingMemory {
   /** CUdevice_attribute. */
   private static final int CONCURRENT_MANAGED_ACCESS = 89;
 
@@ -19,6 +20,7 @@ public final class SanitizerMemory implements MemoryCalls {
   private final SanitizerCore core;
 
   public SanitizerMemory(CudaDriver driver, SanitizerCore core) {
+    super(driver.memory());
     this.calls = driver.memory();
     this.driver = driver;
     this.core = core;
@@ -58,17 +60,15 @@ public final class SanitizerMemory implements MemoryCalls {
   @Override
   public void memFree(int device, long address) {
     CallTrace site = CallTrace.of("memFree", "device", device, "address", address);
-    core.check(findings -> core.memory.checkFree(address, "memFree", site, findings));
     Clock work = core.locked(_ -> core.workAwaitedByFreeing(address));
-    core.free(core.memory::free, address, site, () -> calls.memFree(device, address));
+    core.free("memFree", address, site, () -> calls.memFree(device, address));
     core.finish(work);
   }
 
   @Override
   public void memFreeHost(int device, long address) {
     CallTrace site = CallTrace.of("memFreeHost", "device", device, "address", address);
-    core.check(findings -> core.memory.checkFree(address, "memFreeHost", site, findings));
-    core.free(core.memory::free, address, site, () -> calls.memFreeHost(device, address));
+    core.free("memFreeHost", address, site, () -> calls.memFreeHost(device, address));
   }
 
   @Override
@@ -81,8 +81,7 @@ public final class SanitizerMemory implements MemoryCalls {
   @Override
   public void memHostUnregister(int device, long address) {
     CallTrace site = CallTrace.of("memHostUnregister", "device", device, "address", address);
-    core.check(findings -> core.memory.checkFree(address, "memHostUnregister", site, findings));
-    core.free(core.memory::free, address, site, () -> calls.memHostUnregister(device, address));
+    core.free("memHostUnregister", address, site, () -> calls.memHostUnregister(device, address));
   }
 
   @Override
@@ -104,10 +103,8 @@ public final class SanitizerMemory implements MemoryCalls {
 
   @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
-    core.checkLive(
-        CallTrace.passing("memRangeGetAttribute", "address", address, "bytes", bytes),
-        address,
-        bytes);
+    CallTrace site = CallTrace.passing("memRangeGetAttribute", "address", address, "bytes", bytes);
+    core.checkLive(site, address, bytes);
     return calls.memRangeGetAttribute(device, attribute, address, bytes);
   }
 
@@ -128,11 +125,5 @@ public final class SanitizerMemory implements MemoryCalls {
       core.check(_ -> core.streams.named(answer, false));
     }
     return answer;
-  }
-
-  @Override
-  public int[] memRangeGetAttributeList(
-      int device, int attribute, long address, long bytes, int count) {
-    return calls.memRangeGetAttributeList(device, attribute, address, bytes, count);
   }
 }

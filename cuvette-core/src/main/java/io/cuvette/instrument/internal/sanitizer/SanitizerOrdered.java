@@ -45,6 +45,7 @@ public final class SanitizerOrdered implements OrderedCalls {
         CallTrace.of("memFreeAsync", "device", device, "address", address, "stream", stream);
     Lane lane = lane(device, stream, site);
     Turn turn = core.turn(lane);
+    core.askForShown();
     boolean isNow =
         lane == null || core.locked(of -> core.memory.checkFreeInOrder(address, lane, site, of));
     core.free(

@@ -36,8 +36,7 @@ public final class SanitizerVirtual extends ForwardingVirtual {
   @Override
   public void memAddressFree(long address, long bytes) {
     CallTrace site = CallTrace.of("memAddressFree", "address", address, "bytes", bytes);
-    core.check(findings -> core.memory.checkFree(address, "memAddressFree", site, findings));
-    core.free(core.memory::free, address, site, () -> calls.memAddressFree(address, bytes));
+    core.free("memAddressFree", address, site, () -> calls.memAddressFree(address, bytes));
   }
 
   @Override
