@@ -6,6 +6,7 @@ import io.cuvette.Latches;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -40,7 +41,7 @@ class SanitizerMeanwhileTest {
 
   /** A step of another thread right before the driver has a call, or before it answers. */
   private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
-    boolean queues = List.of("memsetD8Async", "graphLaunch").contains(method.getName());
+    boolean queues = List.of("memsetD8Async", "graphLaunch", "launchHostFunc").contains(method.getName());
     run(queues ? before.poll() : null);
     Object result = DriverProxy.forward(below, method, arguments);
     run(queues ? after.poll() : null);
@@ -146,6 +147,28 @@ class SanitizerMeanwhileTest {
     watching.graphs().graphLaunch(0, executable, one);
     fill(block, BYTES, other);
     assertOnly(Misuse.RACE);
+  }
+
+  /** The function tells somebody before its call is back. */
+  @Test
+  void workBehindAFunction_readsWhatTheHostWrites_whileTheFunctionWaits() {
+    MemorySegment pinned = watching.memory().memHostAlloc(0, BYTES, 0);
+    pinned.fill((byte) 1);
+    CountDownLatch told = new CountDownLatch(1);
+    after.add(() -> {
+      Latches.await(told);
+      watching.transfers().memcpyAsync(0, block, pinned.address(), BYTES, one);
+      pinned.fill((byte) 2);
+      opened.countDown();
+    });
+    Runnable function =
+        () -> {
+          told.countDown();
+          Latches.await(opened);
+        };
+    watching.streams().launchHostFunc(0, one, function);
+    watching.streams().streamSynchronize(0, one);
+    assertThat(found).isEmpty();
   }
 
   /** Each thread has one, and knows of its own alone whether it is done. */

@@ -96,10 +96,10 @@ public final class SanitizerStreams implements StreamCalls {
     Lane lane = core.lane("launchHostFunc", device, stream);
     CallTrace site = CallTrace.passing("launchHostFunc", "stream", stream);
     Turn turn = core.turn(lane);
-    core.unseen(lane, site);
     if (lane == null || lane.capture() == null) { // else launches run it
       long _ = told.expect(0, core.locked(_ -> turn.work()));
     }
+    core.unseen(lane, site);
     calls.launchHostFunc(device, stream, told);
     core.check(_ -> turn.take());
     core.unseen(lane, site); // what was noted first may have counted as done before it was queued
