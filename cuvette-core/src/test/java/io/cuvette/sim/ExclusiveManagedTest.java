@@ -201,6 +201,40 @@ class ExclusiveManagedTest {
     return uses;
   }
 
+  /** CUDA's guide: while any kernel runs, whether it uses the memory or not. */
+  @ParameterizedTest
+  @ValueSource(strings = {"eager", "lazy", "mixed"})
+  void allManagedMemory_isHiddenByAnyKernel_butNotWhatIsTheHostsAlone(String pace) {
+    try (SimulatedDriver driver = open(",pace=" + pace);
+        SimulatedKernels.Registered _ = SimulatedKernels.register(SimOperations.NOTHING)) {
+      MemorySegment used = driver.memory().memAllocManaged(0, SIZE, 1);
+      MemorySegment gone = driver.memory().memAllocManaged(0, SIZE, 1);
+      LongConsumer kernel = uses(driver, used).get("kernel");
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      driver.captures().streamBeginCapture(0, stream, 2);
+      kernel.accept(stream);
+      long graph = driver.captures().streamEndCapture(0, stream);
+      long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+      driver.memory().memFree(0, gone.address()); // which the node knew of
+      MemorySegment other = driver.memory().memAllocManaged(0, SIZE, 1);
+      MemorySegment hosts = driver.memory().memAllocManaged(0, SIZE, 2);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, SIZE, 0);
+      for (MemorySegment each : List.of(used, other, hosts, pinned)) {
+        each.fill((byte) 3);
+      }
+      kernel.accept(stream);
+      driver.graphs().graphLaunch(0, executable, stream);
+      assertThat(first(used)).isNotEqualTo((byte) 3);
+      assertThat(first(other)).isNotEqualTo((byte) 3);
+      hosts.fill((byte) 4);
+      assertThat(first(pinned)).isEqualTo((byte) 3);
+      driver.streams().streamSynchronize(0, stream);
+      assertThat(first(used)).isEqualTo((byte) 3);
+      assertThat(first(other)).isEqualTo((byte) 3);
+      assertThat(first(hosts)).isEqualTo((byte) 4);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"eager", "lazy", "mixed"})
   void memory_isHiddenByAllThatUsesIt_andByNodesThatDo(String pace) {

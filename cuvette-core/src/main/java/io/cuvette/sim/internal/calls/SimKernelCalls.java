@@ -1,7 +1,5 @@
 package io.cuvette.sim.internal.calls;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
-
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.KernelCalls;
@@ -22,8 +20,8 @@ import io.cuvette.sim.internal.kernel.KernelSettings;
 import io.cuvette.sim.internal.machine.SimAttributes;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
-import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.pace.SimSchedule;
 import io.cuvette.sim.internal.queue.SimDevice;
 import io.cuvette.sim.internal.queue.SimOp;
@@ -35,7 +33,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -44,6 +41,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * launch runs is the Java function that is registered under the kernel's name. Thread-safe.
  */
 public final class SimKernelCalls implements KernelCalls {
+  /** CU_MEM_ATTACH_HOST: managed memory that no kernel may touch. */
+  private static final int ATTACH_HOST = 2;
+
   /** The most blocks of a grid: minutes. */
   private static final long MOST_BLOCKS = 1L << 24;
 
@@ -207,7 +207,7 @@ public final class SimKernelCalls implements KernelCalls {
         stream,
         () -> grid.run(machine, stream.device, seeds.nextLong()),
         SimCosts.launch(grid.blocks()),
-        pointedTo(parameters));
+        exclusive());
   }
 
   /** A node that launches a kernel, whose operation is for a stream that never runs. */
@@ -288,15 +288,14 @@ public final class SimKernelCalls implements KernelCalls {
     return new Grid(twin, shape, layout, values, given.watcher());
   }
 
-  /** The blocks that arguments of 8 bytes point to. */
-  private SimBlock[] pointedTo(LaunchParameters parameters) {
-    return parameters.places().stream()
-        .filter(place -> place.size() == Long.BYTES)
-        .map(place -> parameters.values().get(JAVA_LONG_UNALIGNED, place.offset()))
-        .map(machine::find)
-        .filter(Objects::nonNull)
-        .map(SimPlace::block)
-        .toArray(SimBlock[]::new);
+  /** What the host may not touch while any kernel runs, where it has no concurrent access. */
+  private SimBlock[] exclusive() {
+    List<SimBlock> all = new ArrayList<>();
+    if (!machine.options.concurrentManaged()) {
+      machine.hostMemory.forEach(all::add);
+    }
+    all.removeIf(block -> block instanceof HostBlock host && host.flags == ATTACH_HOST);
+    return all.toArray(SimBlock[]::new);
   }
 
   private KernelSettings settings(Kernel kernel, int device) {

@@ -30,7 +30,7 @@ public final class HiddenManaged {
     }
     for (HeldMemory held : op.held()) {
       HostBlock block = (HostBlock) held;
-      if (!block.isHidden()) {
+      if (!block.isHidden() && block.isLive()) {
         block.hide();
         hidden.add(block);
       }
