@@ -226,6 +226,9 @@ public final class FaultSweep {
    */
   public FaultSweep failingWith(CudaStatus status) {
     this.status = Objects.requireNonNull(status, "status");
+    if (status == CudaStatus.SUCCESS) {
+      throw new IllegalArgumentException("status: SUCCESS (expected: an error)");
+    }
     return this;
   }
 

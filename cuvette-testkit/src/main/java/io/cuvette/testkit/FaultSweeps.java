@@ -54,8 +54,8 @@ public final class FaultSweeps {
    * @return the sweep
    */
   public static FaultSweep onSimulator(String settings) {
-    Objects.requireNonNull(settings, "settings");
-    return FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.parse(settings)))
+    SimulatedOptions options = SimulatedOptions.parse(settings);
+    return FaultSweep.over(() -> SimulatedDriver.open(options))
         .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc")
         .recoveringFrom(OUT_OF_MEMORY, "memAllocAsync", "memAllocFromPoolAsync")
         .recoveringFrom(OUT_OF_MEMORY, "memCreate", "memMap", "memSetAccess", "memAddressReserve")

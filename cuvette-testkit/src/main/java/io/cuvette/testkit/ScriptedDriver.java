@@ -107,6 +107,9 @@ public final class ScriptedDriver implements AutoCloseable {
    */
   public ScriptedDriver fail(String name, CudaStatus status, int times) {
     Objects.requireNonNull(status, "status");
+    if (times < 0) {
+      throw new IllegalArgumentException("times: " + times + " (expected: >= 0)");
+    }
     AtomicInteger left = new AtomicInteger(times);
     return answer(
         name,

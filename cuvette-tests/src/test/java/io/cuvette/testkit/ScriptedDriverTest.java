@@ -52,6 +52,13 @@ class ScriptedDriverTest {
   }
 
   @Test
+  void negativeNumberOfTimes_isRefused() {
+    assertThatThrownBy(() -> script.fail("memFree", CudaStatus.UNKNOWN, -1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("times: -1 (expected: >= 0)");
+  }
+
+  @Test
   void withoutAScript_itIsTheDriverBelow() {
     assertThat(driver).isEqualTo(driver).isNotEqualTo(script.over(simulated));
     assertThat(driver).hasToString("scripted(sim)").hasSameHashCodeAs(driver);

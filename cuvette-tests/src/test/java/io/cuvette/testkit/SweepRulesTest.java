@@ -1,6 +1,7 @@
 package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaDriver;
@@ -39,6 +40,16 @@ class SweepRulesTest {
     } catch (CudaException e) {
       // the mistake under test
     }
+  }
+
+  @Test
+  void whatNoRunCanHave_isRefusedBeforeTheFirst() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> FaultSweeps.onSimulator("devices=none"))
+        .withMessage("devices: 'none' (expected: a number from 1 to 32)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> sweep().failingWith(CudaStatus.SUCCESS))
+        .withMessage("status: SUCCESS (expected: an error)");
   }
 
   private static void recovers(CudaDriver driver) {
