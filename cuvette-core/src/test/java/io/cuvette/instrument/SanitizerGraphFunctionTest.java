@@ -163,11 +163,17 @@ class SanitizerGraphFunctionTest {
 
   @Test
   void nodesBehindAFunction_areNotDoneOnceItRuns() {
-    long inner = graph(fill);
-    launch(instantiate(graph(telling, new GraphNodeParams.Child(inner))));
+    CountDownLatch go = new CountDownLatch(1);
+    GraphNodeParams.Host tellingAndWaiting =
+        new GraphNodeParams.Host(() -> {
+          told.release();
+          await(go); // so that it cannot return while the fill is queued
+        });
+    launch(instantiate(graph(tellingAndWaiting, new GraphNodeParams.Child(graph(fill)))));
     awaitFunction();
     fill();
-    driver.streams().streamSynchronize(0, one); // then the function has returned
+    go.countDown();
+    driver.streams().streamSynchronize(0, one);
     assertRaceOnly();
   }
 

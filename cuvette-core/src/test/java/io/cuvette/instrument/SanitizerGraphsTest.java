@@ -95,6 +95,8 @@ class SanitizerGraphsTest {
     launch(executable, blocking);
     fill(0);
     launch(executable, blocking);
+    fill(blocking);
+    launch(executable, 0);
     assertThat(reports).isEmpty();
     launch(instantiate(graph), one);
     assertOnly(Misuse.RACE);

@@ -1,8 +1,11 @@
 package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Latches;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
@@ -16,10 +19,25 @@ import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What other threads do between a call and its answer. */
 class SanitizerMeanwhileTest {
   private static final long BYTES = 1024;
+
+  private static final List<String> QUEUEING =
+      List.of(
+          "memsetD8Async",
+          "graphLaunch",
+          "eventRecord",
+          "streamWaitEvent",
+          "launchHostFunc",
+          "streamWaitValue32",
+          "memAllocAsync",
+          "memAllocFromPoolAsync",
+          "memFreeAsync");
 
   private final List<SanitizerReport> found = new CopyOnWriteArrayList<>();
   private final SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
@@ -31,7 +49,19 @@ class SanitizerMeanwhileTest {
   private final long other = watching.streams().streamCreateWithPriority(0, 1, 0);
   private final long blocking = watching.streams().streamCreateWithPriority(0, 0, 0);
   private final long block = watching.memory().memAlloc(0, BYTES);
+  private final long event = watching.events().eventCreate(0, 0);
+  private final long ordered = watching.ordered().memAllocAsync(0, BYTES, blocking);
+  private final long word = watching.memory().memAlloc(0, Integer.BYTES);
   private final CountDownLatch opened = new CountDownLatch(1);
+
+  SanitizerMeanwhileTest() {
+    below.transfers().memsetD8Async(0, word, (byte) 0, Integer.BYTES, blocking);
+    below.streams().streamSynchronize(0, blocking);
+  }
+
+  static List<String> queueing() {
+    return QUEUEING;
+  }
 
   @AfterEach
   void open() {
@@ -41,7 +71,7 @@ class SanitizerMeanwhileTest {
 
   /** A step of another thread right before the driver has a call, or before it answers. */
   private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
-    boolean queues = List.of("memsetD8Async", "graphLaunch", "launchHostFunc").contains(method.getName());
+    boolean queues = QUEUEING.contains(method.getName());
     run(queues ? before.poll() : null);
     Object result = DriverProxy.forward(below, method, arguments);
     run(queues ? after.poll() : null);
@@ -93,17 +123,60 @@ class SanitizerMeanwhileTest {
     assertThat(found).isEmpty();
   }
 
+  /** Behind a gate they are compared when it opens, and neither has come behind the other. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void workThatTakesTurns_behindAFunction_isNoRaceEither(boolean isDefaultFirst) {
+    long first = isDefaultFirst ? 0 : blocking;
+    long last = isDefaultFirst ? blocking : 0;
+    watching.streams().launchHostFunc(0, first, () -> Latches.await(opened));
+    before.add(() -> fill(block, BYTES, first));
+    fill(block, BYTES, last);
+    opened.countDown();
+    watching.streams().streamSynchronize(0, 0);
+    watching.streams().streamSynchronize(0, blocking);
+    assertThat(found).isEmpty();
+  }
+
+  /** A call that queues work, which is behind the default stream if the stream is. */
+  private void queue(String method) {
+    switch (method) {
+      case "memsetD8Async" -> fill(ordered, BYTES, blocking);
+      case "graphLaunch" -> watching.graphs().graphLaunch(0, executable(), blocking);
+      case "eventRecord" -> watching.events().eventRecord(0, event, blocking);
+      case "streamWaitEvent" -> watching.streams().streamWaitEvent(0, blocking, event);
+      case "launchHostFunc" -> watching.streams().launchHostFunc(0, blocking, () -> {});
+      case "streamWaitValue32" -> watching.streams().streamWaitValue32(0, blocking, word, 0, 1);
+      case "memAllocAsync" ->
+          assertThat(watching.ordered().memAllocAsync(0, 1, blocking)).isPositive();
+      case "memAllocFromPoolAsync" -> {
+        long pool = watching.pools().deviceGetMemPool(0);
+        assertThat(watching.ordered().memAllocFromPoolAsync(0, 1, pool, blocking)).isPositive();
+      }
+      default -> watching.ordered().memFreeAsync(0, ordered, blocking);
+    }
+  }
+
+  private long executable(GraphNodeParams... nodes) {
+    long graph = watching.graphs().graphCreate();
+    long[] last = {};
+    for (GraphNodeParams node : nodes) {
+      last = new long[] {watching.graphs().graphAddNode(0, graph, last, node).node()};
+    }
+    return watching.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+  }
+
   /** The default stream had its work after that of the other one, which is waited for alone. */
-  @Test
-  void workOfTheDefaultStream_queuedMeanwhile_isNotDoneWithTheOther() {
-    long second = watching.memory().memAlloc(0, BYTES);
+  @ParameterizedTest
+  @MethodSource("queueing")
+  void workOfTheDefaultStream_queuedMeanwhile_isNotDoneWithTheOther(String method) {
     after.add(() -> {
       hold(0);
-      fill(second, BYTES, 0);
+      fill(block, BYTES, 0);
     });
-    fill(block, BYTES, blocking);
+    queue(method);
     watching.streams().streamSynchronize(0, blocking);
-    fill(second, BYTES, one);
+    fill(block, BYTES, one);
     assertOnly(Misuse.RACE);
   }
 
@@ -120,14 +193,33 @@ class SanitizerMeanwhileTest {
   }
 
   /** Nothing is behind the default stream yet when somebody waits. */
-  @Test
-  void waitForAStream_thatIsAboutToComeBehindTheDefaultStream_isNotBehindIt() {
+  @ParameterizedTest
+  @MethodSource("queueing")
+  void waitForAStream_thatIsAboutToComeBehindTheDefaultStream_isNotBehindIt(String method) {
     hold(0);
     fill(block, BYTES, 0);
-    long second = watching.memory().memAlloc(0, BYTES);
     before.add(() -> watching.streams().streamSynchronize(0, blocking));
-    fill(second, BYTES, blocking);
+    queue(method);
     fill(block, BYTES, one);
+    assertOnly(Misuse.RACE);
+  }
+
+  @ParameterizedTest
+  @MethodSource("queueing")
+  void workOfTheDefaultStream_isDoneWithThatOfAStreamBehindIt(String method) {
+    fill(block, BYTES, 0);
+    queue(method);
+    watching.streams().streamSynchronize(0, blocking);
+    fill(block, BYTES, one);
+    assertThat(found).isEmpty();
+  }
+
+  @Test
+  void workOfAStream_queuedWhileAnEventIsRecordedThere_isNotBeforeTheEvent() {
+    after.add(() -> fill(block, BYTES, one));
+    watching.events().eventRecord(0, event, one);
+    watching.streams().streamWaitEvent(0, other, event);
+    fill(block, BYTES, other);
     assertOnly(Misuse.RACE);
   }
 
@@ -171,6 +263,62 @@ class SanitizerMeanwhileTest {
     assertThat(found).isEmpty();
   }
 
+  /** A function may run, and tell that what is before it is done, before the call is back. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void functionThatRunsBeforeItsLaunchIsBack_tellsOfItOnce(boolean isRefusedFirst) {
+    CountDownLatch ran = new CountDownLatch(1);
+    var fill = new GraphNodeParams.Fill(block, 3, 1, BYTES);
+    long executable = executable(fill, new GraphNodeParams.Host(ran::countDown));
+    if (isRefusedFirst) {
+      before.add(() -> {
+        throw new CudaException(CudaStatus.OUT_OF_MEMORY, "graphLaunch", "for once");
+      });
+      assertThatThrownBy(() -> watching.graphs().graphLaunch(0, executable, one))
+          .isInstanceOf(CudaException.class);
+    }
+    after.add(() -> {
+      Latches.await(ran);
+      fill(block, BYTES, other);
+    });
+    watching.graphs().graphLaunch(0, executable, one);
+    watching.streams().streamSynchronize(0, one);
+    assertThat(found).isEmpty();
+
+    hold(other);
+    fill(block, BYTES, other);
+    fill(block, BYTES, one);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void waitForAStream_thatIsAboutToLaunchBehindAnEvent_isNotBehindThat() {
+    hold(one);
+    fill(block, BYTES, one);
+    watching.events().eventRecord(0, event, one);
+    long executable = executable(new GraphNodeParams.EventWait(event));
+    before.add(() -> watching.streams().streamSynchronize(0, other));
+    watching.graphs().graphLaunch(0, executable, other);
+    fill(block, BYTES, blocking);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void workBehindALaunch_isNotBehindTheNextLaunch() {
+    long second = watching.memory().memAlloc(0, BYTES);
+    long executable = executable(new GraphNodeParams.EventRecord(event));
+    watching.graphs().graphLaunch(0, executable, one);
+    fill(block, BYTES, one);
+    fill(second, BYTES, one);
+    watching.streams().streamWaitEvent(0, blocking, event);
+    fill(second, BYTES, blocking);
+    assertOnly(Misuse.RACE);
+    found.clear();
+    watching.graphs().graphLaunch(0, executable, other);
+    fill(block, BYTES, other);
+    assertOnly(Misuse.RACE);
+  }
+
   /** Each thread has one, and knows of its own alone whether it is done. */
   @Test
   void waitForTheStreamOfAThread_saysNothingAboutThatOfAnother() throws Exception {
@@ -182,6 +330,15 @@ class SanitizerMeanwhileTest {
     found.clear();
     Thread.ofPlatform().start(() -> fill(block, BYTES, 2)).join();
     assertThat(found).extracting(SanitizerReport::misuse).contains(Misuse.RACE);
+  }
+
+  @Test
+  void capturedWork_duringWhichOthersQueueSome_isNotRun() {
+    watching.captures().streamBeginCapture(0, one, 2);
+    before.add(() -> fill(block, BYTES, other));
+    fill(block, BYTES, one);
+    assertThat(watching.captures().streamEndCapture(0, one)).isPositive();
+    assertThat(found).isEmpty();
   }
 
   /** It is no work of the stream that captures it. */

@@ -3,6 +3,7 @@ package io.cuvette.instrument.internal.order;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.StreamHandle;
+import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
@@ -17,6 +18,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class HappensBeforeTest {
+  private static final Range RANGE = new Range(64, 64, Access.Kind.WRITE, false);
+
   private final HappensBefore order = new HappensBefore();
   private final Lane lane = order.create(0, "a stream", false);
   private final Lane other = order.create(0, "another", false);
@@ -161,6 +164,21 @@ class HappensBeforeTest {
     assertThat(standard.isFinished(meanwhile)).isFalse();
   }
 
+  /** What the other one queues meanwhile is for the next turn. */
+  @Test
+  void workThatIsQueuedDuringATurnOfTheDefaultStream_isBeforeTheNextTurn() {
+    Lane blocking = order.create(0, "a blocking stream", true);
+    Lane standard = order.standard(0, 0);
+    long before = blocking.next();
+    Turn turn = order.turn(standard);
+    long meanwhile = blocking.next();
+    turn.take();
+    assertThat(standard.seen.covers(blocking, before)).isTrue();
+    assertThat(standard.seen.covers(blocking, meanwhile)).isFalse();
+    order.turn(standard).take();
+    assertThat(standard.seen.covers(blocking, meanwhile)).isTrue();
+  }
+
   @Test
   void turns_takenInAnotherOrder_loseNothing() {
     Lane blocking = order.create(0, "a blocking stream", true);
@@ -182,6 +200,28 @@ class HappensBeforeTest {
     assertThat(standard.seen.covers(blocking, later)).isTrue();
   }
 
+  @Test
+  void nextWorkOfADefaultStream_comesBehindWhatBlockingStreamsOfItsDeviceKnow() {
+    Lane standard = order.standard(1, 0);
+    Lane blocking = order.create(1, "a blocking stream of the second device", true);
+    Access write = new Access(lane, lane.next(), RANGE, CallTrace.passing("write"));
+    blocking.seen.merge(lane.known());
+    assertThat(order.isBeforeNext(write, standard)).isTrue();
+    assertThat(order.isBeforeNext(write, order.standard(0, 0))).isFalse();
+  }
+
+  /** They wait for the default stream of their own device alone. */
+  @Test
+  void launchOnASecondDevice_isNotBehindTheDefaultStreamOfTheFirst() {
+    Lane first = order.standard(0, 0);
+    Lane second = order.create(1, "a blocking stream of the second device", true);
+    Access write = new Access(first, first.next(), RANGE, CallTrace.passing("write"));
+    assertThat(order.isBeforeNext(write, order.ahead(second))).isFalse();
+    assertThat(order.isBeforeNext(write, order.ahead(lane))).isFalse();
+    Lane blocking = order.create(0, "a blocking stream of the first device", true);
+    assertThat(order.isBeforeNext(write, order.ahead(blocking))).isTrue();
+  }
+
   /** A stream of the same name is another one there. */
   @Test
   void whatAThreadKnowsOfItsStream_saysNothingAboutThatOfAnother() throws Exception {
@@ -196,6 +236,23 @@ class HappensBeforeTest {
     order.finish(KnownStreams.nothing());
     assertThat(others.get().isRetired()).as("the thread is over").isTrue();
     assertThat(mine.isRetired()).isFalse();
+    assertThat(order.standard(0, StreamHandle.PER_THREAD)).isSameAs(mine);
+  }
+
+  /** A program may start threads for ever. */
+  @Test
+  void threadsThatAreOver_areKeptByNothing() throws Exception {
+    List<WeakReference<Thread>> gone = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      Thread thread = Thread.ofPlatform().start(this::ofThisThread);
+      thread.join();
+      gone.add(new WeakReference<>(thread));
+    }
+    order.finish(KnownStreams.nothing());
+    for (int i = 0; i < 10 && gone.stream().anyMatch(each -> each.get() != null); i++) {
+      System.gc();
+    }
+    assertThat(gone.subList(0, 3)).allMatch(each -> each.get() == null);
   }
 
   /** All that it has queued is done. */
