@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.block.Block;
@@ -21,6 +22,9 @@ class AddressesTest {
 
   /** What the driver refuses questions about addresses with. */
   private @Nullable CudaStatus refusal;
+
+  /** What it says that devices may do with memory of pools; null for what is so. */
+  private @Nullable Integer access;
 
   private final Cuda cuda =
       Cuda.open(
@@ -107,6 +111,24 @@ class AddressesTest {
     }
   }
 
+  /** For kernels write what they are given. */
+  @Test
+  void memoryOfAPoolThatADeviceMayOnlyRead_isDeniedToIt() {
+    try (Cuda two = two();
+        DeviceMemoryResource resource =
+            new DeviceMemoryResource(two.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      Buffer buffer = resource.allocate(BYTES, two.device(0).createStream());
+      Block block = ((BufferBase) buffer).block();
+      for (int flags : new int[] {MemAccessFlags.NONE, MemAccessFlags.READ}) {
+        access = flags;
+        assertThat(block.deniesAccess(two.device(1).core())).as("access %d", flags).isTrue();
+      }
+      access = MemAccessFlags.READ_WRITE;
+      assertThat(block.deniesAccess(two.device(1).core())).isFalse();
+      access = null;
+    }
+  }
+
   private Cuda two() {
     return Cuda.open(
         CudaOptions.simulated()
@@ -117,7 +139,8 @@ class AddressesTest {
                   if (now != null && method.getName().equals("pointerGetAttribute")) {
                     throw new CudaException(now, "cuPointerGetAttribute", "the test's");
                   }
-                  return DriverProxy.forward(driver, method, arguments);
+                  Integer given = method.getName().equals("memPoolGetAccess") ? access : null;
+                  return given != null ? given : DriverProxy.forward(driver, method, arguments);
                 })));
   }
 }

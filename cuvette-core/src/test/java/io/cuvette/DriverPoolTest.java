@@ -24,6 +24,7 @@ import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.MadePool;
 import io.cuvette.internal.session.Device;
+import io.cuvette.sim.Attended;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -187,6 +188,23 @@ class DriverPoolTest {
     pools.poll();
     assertThat(destroyed).hasValue(2);
     open.close();
+  }
+
+  /** Nothing that is queued runs here before somebody waits. */
+  @Test
+  void closedPool_isDestroyed_onceWhoIsShortHasWaitedForWhatItsStreamsFree() {
+    CudaOptions lazy = CudaOptions.simulated().withDevice("sim:pace=lazy,seed=0");
+    try (Cuda another = Attended.only(Cuda.open(lazy))) {
+      CudaDevice device = another.device(0);
+      CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+      var resource = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+      resource.allocate(4096, stream).close();
+      resource.close();
+      another.engine().driverPools().poll();
+      assertThat(another.engine().driverPools().hasRetired()).isTrue();
+      another.engine().awaitFrees(device.core());
+      assertThat(another.engine().driverPools().hasRetired()).isFalse();
+    }
   }
 
   /** A driver gives the next pool of the same handle what this one had. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.engine.Engine;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -27,6 +28,15 @@ class DriversTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageStartingWith("device: '" + wrong + "' (expected: gpu, sim, or");
     }
+  }
+
+  @Test
+  void firstDevice_isTheCurrentOneOfEachThread_asLongAsItWantsNoOther() {
+    CudaDriver driver = Drivers.open("sim:devices=3");
+    Engine engine =
+        new Engine(driver, count -> count - 1, _ -> {}, MemoryLimit.none(), LeakLevel.OFF);
+    assertThat(engine.session().state().device).isSameAs(engine.session().device(2));
+    engine.close();
   }
 
   @Test

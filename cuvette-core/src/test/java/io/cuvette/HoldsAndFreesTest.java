@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.session.HoldsAndFrees;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -126,6 +127,20 @@ class HoldsAndFreesTest {
     begins[0].join();
     assertThat(holds.areHolding()).isTrue();
     holds.endHold();
+  }
+
+  /** Not when its patience is at an end. */
+  @Test
+  void callThatWaitsForAGap_isMadeOnceTheLastCallbackHasReturned() throws InterruptedException {
+    holds.beginHold(false, 0);
+    Thread call =
+        Thread.ofPlatform()
+            .daemon()
+            .start(() -> assertThat(holds.free(calls::incrementAndGet, LONG_NANOS)).isTrue());
+    Await.until(() -> call.getState() == Thread.State.TIMED_WAITING);
+    holds.endHold();
+    assertThat(call.join(Duration.ofSeconds(30))).isTrue();
+    assertThat(calls).hasValue(1);
   }
 
   /** Whoever waits for callbacks to return finds its interrupt afterwards. */

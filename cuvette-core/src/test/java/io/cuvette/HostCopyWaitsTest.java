@@ -171,6 +171,10 @@ class HostCopyWaitsTest {
       source.fill((byte) 5, stream);
       CopyBatch.of(List.of(target), List.of(source)).copy();
       assertThat(stream.isDone()).isTrue();
+      source.fill((byte) 6, stream);
+      List<Buffer> alsoNone = List.of(source, source.slice(BYTES));
+      CopyBatch.of(List.of(target, target.slice(BYTES)), alsoNone).copy();
+      assertThat(stream.isDone()).as("one copy without bytes").isTrue();
     }
   }
 

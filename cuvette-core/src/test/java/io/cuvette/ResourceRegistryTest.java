@@ -170,6 +170,10 @@ class ResourceRegistryTest extends OverFakeSharing {
       known.setAccessible(true);
       Map<?, ?> all = (Map<?, ?>) known.get(cuda.registry());
       assertThat((List<?>) all.get(uuid)).as("one, and the last that ended").hasSize(2);
+      try (DeviceMemoryResource other = mapped()) {
+        assertThat(other.register(UUID.randomUUID())).isSameAs(other);
+      }
+      assertThat(DeviceMemoryResource.fromRegistry(cuda, uuid)).as("not alone").isSameAs(stays);
     }
   }
 

@@ -72,6 +72,16 @@ class FfmGraphCallsTest extends StubDriverTest {
   }
 
   @Test
+  void instantiationThatFailsBeforeItHasAReason_isTheError() {
+    library.answer(0x99, 5);
+    assertThat(graphs.graphInstantiateWithParams(1, 0xabc, 0, 0).result()).isEqualTo(5);
+    library.fail("cuGraphInstantiateWithParams", 2);
+    assertThatThrownBy(() -> graphs.graphInstantiateWithParams(1, 0xabc, 0, 0))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+  }
+
+  @Test
   void executables() {
     library.answer(9, 0);
     assertThat(graphs.graphExecGetFlags(0x99)).isEqualTo(9);

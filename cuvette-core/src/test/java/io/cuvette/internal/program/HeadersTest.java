@@ -82,6 +82,14 @@ class HeadersTest {
   }
 
   @Test
+  void headerInTheCurrentFolder_isBesideAProgramWhoseNameHasNone() throws IOException {
+    Optional<SortedMap<Path, byte[]>> files =
+        Headers.of("#include \"pom.xml\"\n", "p.cu", Map.of(), List.of());
+    assertThat(files.orElseThrow())
+        .containsOnlyKeys(Path.of("pom.xml").toAbsolutePath().normalize());
+  }
+
+  @Test
   void headersInMemory_areScannedToo() throws IOException {
     Optional<SortedMap<Path, byte[]>> files =
         Headers.of("int a;", "p.cu", Map.of("m.h", "#include <sub/c.h>\n"), List.of(first, second));
