@@ -126,6 +126,7 @@ public final class HostReads {
 
   /** Compares what the work that is finished has read. */
   public void finished(Findings findings) {
+    unseen.values().removeIf(order::isFinished);
     for (Iterator<ArrayDeque<Read>> all = pending.values().iterator(); all.hasNext(); ) {
       ArrayDeque<Read> reads = all.next();
       while (!reads.isEmpty() && order.isFinished(reads.getFirst().access)) {

@@ -15,7 +15,7 @@ public final class KnownBlock {
   final String freedBy;
 
   final CallTrace allocated;
-  final AccessHistory uses = new AccessHistory();
+  AccessHistory uses = new AccessHistory();
 
   /** When work was last queued that writes memory of the host, by the count of its reads. */
   final RangeMap<Long> deviceWrites = new RangeMap<>();
@@ -215,6 +215,12 @@ public final class KnownBlock {
 
   void freed(@Nullable CallTrace here) {
     freed = here;
+  }
+
+  /** Notes that the driver has freed it: only where is remembered. */
+  public void ended() {
+    uses = new AccessHistory();
+    parts = null;
   }
 
   @Override

@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -78,7 +77,11 @@ public final class KnownGraphs {
   }
 
   /** What is used of a block that was there. */
-  private record Use(Range range, KnownBlock block, KnownBlock lent) {}
+  private record Use(Range range, KnownBlock block, KnownBlock lent) {
+    boolean writes() {
+      return range.kind() != Kind.READ;
+    }
+  }
 
   private static final class Node {
     private final long handle;
@@ -117,16 +120,14 @@ public final class KnownGraphs {
     /** The launch before, which the next one waits for. */
     private final EventMark last = new EventMark(false);
 
-    /** What a node copies to the host, and no node of the graph writes. */
-    Stream<Range> toHost(Node node) {
-      Predicate<Use> writes = use -> use.range.kind() != Kind.READ;
-      List<Use> all = nodes.stream().filter(n -> n.enabled).flatMap(n -> n.uses.stream()).toList();
+    /** What a node copies to the host, and none of the uses of the graph writes. */
+    static Stream<Range> toHost(Node node, List<Use> of) {
       return node.uses.stream()
           .filter(
-              _ -> node.uses.stream().filter(writes).allMatch(to -> to.block.contents() == null))
-          .filter(writes.negate())
+              _ -> node.uses.stream().allMatch(to -> !to.writes() || to.block.contents() == null))
+          .filter(from -> !from.writes())
           .map(Use::range)
-          .filter(from -> all.stream().filter(writes).noneMatch(to -> to.range.overlaps(from)));
+          .filter(from -> of.stream().filter(Use::writes).noneMatch(to -> to.range.overlaps(from)));
     }
 
     List<HostFunction> functions() {
@@ -231,13 +232,14 @@ public final class KnownGraphs {
         streams.await(lane, streams.events.find(node.events.awaited));
       }
     }
-    boolean isLate =
-        false; // behind a function of the host, as nodes are listed before those behind
+    boolean isLate = false; // behind a function of the host; nodes are listed before those behind
+    List<Use> all =
+        known.nodes.stream().filter(n -> n.enabled).flatMap(n -> n.uses.stream()).toList();
     for (Node node : known.nodes) {
       if (node.enabled) {
         boolean isLater = isLate || node.events.watcher != null;
         node.uses.forEach(use -> check(use, isLater, lane, here, findings));
-        known.toHost(node).forEach(from -> memory.contents.check(from, here, findings));
+        Executable.toHost(node, all).forEach(from -> memory.contents.check(from, here, findings));
       }
       isLate |= node.events.function != null;
     }

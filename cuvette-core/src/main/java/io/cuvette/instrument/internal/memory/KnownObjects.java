@@ -26,7 +26,7 @@ public final class KnownObjects {
 
   /** One of them. Not thread-safe. */
   public static final class Retained {
-    private final Clock launches = KnownStreams.nothing();
+    private final Clock launches = new Clock();
     private boolean destroyed;
   }
 

@@ -1,7 +1,6 @@
 package io.cuvette.instrument.internal.memory;
 
 import io.cuvette.instrument.internal.order.Clock;
-import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -35,7 +34,7 @@ public final class TellingLaunches {
 
   /** What the launches that run, or have run, came behind; of each only once. */
   Clock told() {
-    Clock done = KnownStreams.nothing();
+    Clock done = new Clock();
     pending
         .entrySet()
         .removeIf(each -> {

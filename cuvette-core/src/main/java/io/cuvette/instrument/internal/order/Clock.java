@@ -2,6 +2,7 @@ package io.cuvette.instrument.internal.order;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,7 +27,8 @@ public final class Clock {
   /** The changes until {@link #frozen} was made, here and there. */
   private long frozenAt;
 
-  Clock() {
+  /** No work, to which more is added. */
+  public Clock() {
     this(null);
   }
 
@@ -47,16 +49,15 @@ public final class Clock {
 
   void raise(Lane lane, long number) {
     if (!covers(lane, number)) {
-      numbers.put(lane, number);
       changes++;
+      if (numbers.put(lane, number) == null && Integer.bitCount(numbers.size()) == 1) {
+        numbers.keySet().removeIf(Lane::isRetired); // each time it has become twice as large
+      }
     }
   }
 
   /** Learns all that another clock knows now. */
   public void merge(Clock other) {
-    if (other == this) {
-      return;
-    }
     Clock under = other.base;
     if (under != null && under != base && under != merged && under.original != this) {
       mergeNumbers(under);
@@ -71,6 +72,14 @@ public final class Clock {
         raise(lane, number);
       }
     });
+  }
+
+  /** Gives the last piece of work of each stream; of some twice, of which the larger counts. */
+  void forEach(BiConsumer<Lane, Long> each) {
+    numbers.forEach(each);
+    if (base != null) {
+      base.forEach(each);
+    }
   }
 
   /** Learns all that a frozen clock knows, of one that knows more each time. */

@@ -28,10 +28,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HappensBefore {
 
-  private final Clock finished = new Clock();
+  /** So many streams may be destroyed with work that nobody waits for. */
+  private static final int MOST_ENDED = 1024;
 
   /** Those that are not retired, by device. */
   private final Map<Integer, Set<Lane>> lanes = new HashMap<>();
+
+  /** Those of them that are destroyed, also with their thread. */
+  private final Set<Lane> ended = new LinkedHashSet<>();
 
   /**
    * For what the host does itself, which is over once it is noted and comes after no other work.
@@ -71,6 +75,9 @@ public final class HappensBefore {
 
   /** What a thread waits for in its stream says nothing about the streams of others. */
   private Lane ofThread(Map<Thread, Lane> all, int device) {
+    if (!all.containsKey(Thread.currentThread())) {
+      reap();
+    }
     return all.computeIfAbsent(
         Thread.currentThread(), _ -> create(device, "the per-thread stream", true));
   }
@@ -216,43 +223,37 @@ public final class HappensBefore {
 
   /** Learns that work is done. */
   public void finish(Clock work) {
-    finished.merge(work);
+    work.forEach(Lane::finish);
     reap();
     passOpen();
   }
 
   public void destroy(Lane lane) {
-    lane.destroy();
+    ended.add(lane);
     reap();
   }
 
+  /** Work of the oldest streams that were destroyed is done at last, whether it is waited for. */
   private void reap() {
-    perThread.values().forEach(HappensBefore::endOfThreads);
+    for (Map<Thread, Lane> all : perThread.values()) {
+      all.entrySet().removeIf(each -> !each.getKey().isAlive() && ended.add(each.getValue()));
+    }
     List<Lane> gone = new ArrayList<>();
-    for (Set<Lane> some : lanes.values()) {
-      some.removeIf(lane -> {
-        lane.finish(finished);
-        boolean over = lane.isDestroyed() && lane.isFinished();
-        if (over) {
-          lane.retire();
-          gone.add(lane);
-        }
-        return over;
-      });
+    long streams = ended.stream().filter(lane -> lane.of == lane).count();
+    for (Lane lane : ended) {
+      boolean isPart = lane.of != lane; // which goes with its stream
+      boolean isOld = isPart ? lane.of.isRetired() : streams > MOST_ENDED;
+      if (lane.isFinished() || (isOld && !gates.containsKey(lane))) {
+        streams -= isPart ? 0 : 1;
+        lane.retire();
+        gone.add(lane);
+      }
     }
     for (Lane lane : gone) {
-      finished.forget(lane);
+      ended.remove(lane);
+      onDevice(lane.device).remove(lane);
       lanes.values().forEach(some -> some.forEach(other -> other.seen.forget(lane)));
     }
-  }
-
-  private static void endOfThreads(Map<Thread, Lane> all) {
-    all.forEach((thread, lane) -> {
-      if (!thread.isAlive()) {
-        lane.destroy();
-      }
-    });
-    all.values().removeIf(Lane::isDestroyed);
   }
 
   private Set<Lane> onDevice(int device) {

@@ -74,11 +74,6 @@ public final class KnownStreams {
     return lane == order.standard(lane.device, 0) ? order.turn(lane).work() : lane.known().copy();
   }
 
-  /** No work, to which more is added. */
-  public static Clock nothing() {
-    return new Clock();
-  }
-
   /** The work that is done once the event is. */
   public Clock workBefore(@Nullable EventMark event) {
     return event == null ? new Clock() : event.clock().copy();

@@ -15,7 +15,7 @@ public final class Lane {
   final Lane of;
 
   /** What is ordered before the next work of this stream, the stream's own work included. */
-  public final Clock seen = new Clock();
+  public Clock seen = new Clock();
 
   private long count;
 
@@ -30,7 +30,6 @@ public final class Lane {
 
   private @Nullable KnownCapture capture;
 
-  private boolean destroyed;
   private boolean retired;
 
   /** A stream; {@code blocking} if it and the legacy default stream wait for each other. */
@@ -60,9 +59,9 @@ public final class Lane {
     return seen;
   }
 
-  /** Learns from all that is known to be finished. */
-  void finish(Clock known) {
-    finished = Math.max(finished, known.last(this));
+  /** Learns that a piece of work is finished. */
+  void finish(long number) {
+    finished = Math.max(finished, number);
   }
 
   /** Whether all that is queued so far is finished. */
@@ -89,17 +88,10 @@ public final class Lane {
     capture = other;
   }
 
-  void destroy() {
-    destroyed = true;
-  }
-
-  boolean isDestroyed() {
-    return destroyed;
-  }
-
   /** Notes that the stream is destroyed and all its work complete: it can be forgotten. */
   void retire() {
     retired = true;
+    seen = new Clock(); // else whoever remembers it keeps streams that were destroyed later
   }
 
   boolean isRetired() {

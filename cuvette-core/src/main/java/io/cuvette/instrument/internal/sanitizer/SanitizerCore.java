@@ -145,12 +145,13 @@ public final class SanitizerCore {
     shown.values().forEach(Runnable::run);
     check(findings -> {
       if (memory.telling.haveTold()) {
-        memory.finished(KnownStreams.nothing(), findings);
+        memory.finished(new Clock(), findings);
       }
     });
   }
 
-  void checkLive(CallTrace site, long address, long bytes) {
+  void checkLive(String method, long address, long bytes) {
+    CallTrace site = CallTrace.passing(method, "address", address, "bytes", bytes);
     Range range = new Range(address, bytes, Kind.HOLD, false);
     check(findings -> memory.checkLive(range, site, findings));
   }
@@ -180,6 +181,9 @@ public final class SanitizerCore {
         check(_ -> memory.restore(block));
       }
       throw e;
+    }
+    if (block != null) {
+      check(_ -> block.ended());
     }
   }
 
@@ -234,9 +238,7 @@ public final class SanitizerCore {
   }
 
   void finish(Clock work) {
-    check(findings -> {
-      memory.finished(work, findings);
-    });
+    check(findings -> memory.finished(work, findings));
   }
 
   boolean finishIf(boolean done, Clock work) {

@@ -59,8 +59,8 @@ public final class SanitizerMath implements MathCalls {
 
   @Override
   public void mathHandleSetWorkspace(int device, long handle, long address, long bytes) {
-    CallTrace site = use("mathHandleSetWorkspace", handle);
-    core.checkLive(site, address, bytes);
+    CallTrace _ = use("mathHandleSetWorkspace", handle);
+    core.checkLive("mathHandleSetWorkspace", address, bytes);
     calls.mathHandleSetWorkspace(device, handle, address, bytes);
   }
 

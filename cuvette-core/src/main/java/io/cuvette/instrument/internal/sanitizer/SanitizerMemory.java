@@ -86,8 +86,7 @@ public final class SanitizerMemory extends ForwardingMemory {
 
   @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
-    core.checkLive(
-        CallTrace.passing("hostView", "address", address, "bytes", bytes), address, bytes);
+    core.checkLive("hostView", address, bytes);
     MemorySegment view = calls.hostView(device, address, bytes, arena);
     core.check(_ -> core.memory.viewed(view, address));
     return view;
@@ -96,15 +95,13 @@ public final class SanitizerMemory extends ForwardingMemory {
   @Override
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
-    core.checkLive(
-        CallTrace.passing("memAdvise", "address", address, "bytes", bytes), address, bytes);
+    core.checkLive("memAdvise", address, bytes);
     calls.memAdvise(device, address, bytes, advice, locationType, locationId);
   }
 
   @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
-    CallTrace site = CallTrace.passing("memRangeGetAttribute", "address", address, "bytes", bytes);
-    core.checkLive(site, address, bytes);
+    core.checkLive("memRangeGetAttribute", address, bytes);
     return calls.memRangeGetAttribute(device, attribute, address, bytes);
   }
 

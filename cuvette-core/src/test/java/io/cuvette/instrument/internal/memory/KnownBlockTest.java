@@ -95,4 +95,15 @@ class KnownBlockTest {
     assertThat(block.waitsFor()).isEqualTo(-1);
     assertThat(block(0x1000, 64).waitsFor()).isEqualTo(-1);
   }
+
+  /** Thousands of them are remembered. */
+  @Test
+  void blockThatTheDriverHasFreed_keepsNothingOfItsPartsAndUses() {
+    KnownBlock block = new KnownBlock(0x1000, 64, "memFree", CallTrace.passing("memAlloc"));
+    AccessHistory before = block.uses;
+    assertThat(block.divide(0)).isSameAs(block.parts());
+    block.ended();
+    assertThat(block.parts()).isNull();
+    assertThat(block.uses).isNotSameAs(before);
+  }
 }

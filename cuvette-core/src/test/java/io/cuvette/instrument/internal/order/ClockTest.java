@@ -2,6 +2,8 @@ package io.cuvette.instrument.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,6 +41,21 @@ class ClockTest {
         }
       }
     }
+  }
+
+  /** As those of graphs, and of events, learn of one stream after the other. */
+  @Test
+  void clockThatLearnsForEver_forgetsStreamsThatAreGone() {
+    Clock clock = new Clock();
+    for (int i = 0; i < 1000; i++) {
+      Lane lane = new Lane(0, "a short one", true);
+      long _ = lane.next();
+      clock.merge(lane.known());
+      lane.retire();
+    }
+    List<Lane> left = new ArrayList<>();
+    clock.forEach((lane, _) -> left.add(lane));
+    assertThat(left).hasSizeLessThan(3);
   }
 
   private void step(Random random, int clock, int other) {

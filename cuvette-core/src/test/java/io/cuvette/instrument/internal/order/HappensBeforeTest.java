@@ -72,6 +72,38 @@ class HappensBeforeTest {
     return new WeakReference<>(ended);
   }
 
+  /** A program may never wait for them; what the host holds up is not over. */
+  @Test
+  void streamsThatNobodyWaitsFor_areForgotten_onceManyWereDestroyedSince() {
+    order.gate(other, () -> true);
+    long _ = other.next();
+    order.destroy(other);
+    Lane first = createdAndDestroyed();
+    for (int i = 0; i < 1023; i++) {
+      assertThat(first.isRetired()).isFalse();
+      Lane _ = createdAndDestroyed();
+    }
+    assertThat(first.isRetired()).isTrue();
+    assertThat(other.isRetired()).isFalse();
+  }
+
+  private Lane createdAndDestroyed() {
+    Lane made = order.create(0, "a short one", false);
+    long _ = made.next();
+    order.destroy(made);
+    return made;
+  }
+
+  /** Else each could keep the next one, and that the one after it. */
+  @Test
+  void streamThatIsRemembered_keepsNoneThatIsDestroyedLater() {
+    long work = other.next();
+    lane.seen.merge(other.known());
+    order.destroy(lane);
+    assertThat(lane.isRetired()).isTrue();
+    assertThat(lane.seen.covers(other, work)).isFalse();
+  }
+
   @Test
   void liveStream_isKept_thoughItsWorkIsFinished() {
     long work = lane.next();
@@ -233,7 +265,7 @@ class HappensBeforeTest {
     thread.join();
     assertThat(mine.isFinished(work)).isFalse();
     assertThat(others.get()).isNotSameAs(mine);
-    order.finish(KnownStreams.nothing());
+    Thread.ofPlatform().start(() -> order.standard(0, StreamHandle.PER_THREAD)).join();
     assertThat(others.get().isRetired()).as("the thread is over").isTrue();
     assertThat(mine.isRetired()).isFalse();
     assertThat(order.standard(0, StreamHandle.PER_THREAD)).isSameAs(mine);
@@ -248,7 +280,7 @@ class HappensBeforeTest {
       thread.join();
       gone.add(new WeakReference<>(thread));
     }
-    order.finish(KnownStreams.nothing());
+    order.finish(new Clock());
     for (int i = 0; i < 10 && gone.stream().anyMatch(each -> each.get() != null); i++) {
       System.gc();
     }

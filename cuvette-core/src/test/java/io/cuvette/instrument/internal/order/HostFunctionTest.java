@@ -17,7 +17,7 @@ class HostFunctionTest {
   void runThatNobodyNoted_isNoneOfThoseThatAreNotedLater() {
     function.run();
     assertThat(function.isPending()).isFalse();
-    long _ = function.expect(0, KnownStreams.nothing());
+    long _ = function.expect(0, new Clock());
     assertThat(function.isPending()).isTrue();
     function.run();
     assertThat(function.isPending()).isFalse();
@@ -58,7 +58,7 @@ class HostFunctionTest {
   void launchWhoseCallIsNotBack_isNotNotedByTheRunOfAnother() {
     List<String> noted = new ArrayList<>();
     function.begins(() -> noted.add("a launch"));
-    long _ = function.expect(0, KnownStreams.nothing());
+    long _ = function.expect(0, new Clock());
     function.run();
     assertThat(noted).isEmpty();
   }
