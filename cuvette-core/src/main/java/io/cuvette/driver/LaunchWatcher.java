@@ -26,4 +26,10 @@ public interface LaunchWatcher {
    * @param touch what was done
    */
   void touched(long address, int bytes, Touch touch);
+
+  /**
+   * Called when the kernel has run; that of a node of a graph may run once more. Does nothing
+   * unless overridden.
+   */
+  default void ran() {}
 }

@@ -3,6 +3,7 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongUnaryOperator;
@@ -28,6 +29,14 @@ final class TouchedBytes implements LaunchWatcher {
   private long lastPage = -1;
   private @Nullable Page last;
 
+  /** What it did in each run that is over: a node's may choose by what it finds in memory. */
+  private volatile TouchedBytes always = this;
+
+  private boolean hasRun;
+
+  /** What it does in this run, if that is not the first. */
+  private @Nullable TouchedBytes now;
+
   private static final class Page {
     private final long[] read = new long[WORDS];
     private final long[] written = new long[WORDS];
@@ -39,6 +48,16 @@ final class TouchedBytes implements LaunchWatcher {
         case WRITE -> written;
         case ATOMIC -> atomic;
       };
+    }
+
+    Page and(Page other) {
+      Page and = new Page();
+      for (Touch touch : Touch.values()) {
+        long[] some = bits(touch);
+        long[] others = other.bits(touch);
+        Arrays.setAll(and.bits(touch), at -> some[at] & others[at]);
+      }
+      return and;
     }
   }
 
@@ -92,7 +111,32 @@ final class TouchedBytes implements LaunchWatcher {
   record Conflict(long address, Touch first, Touch second) {}
 
   @Override
+  public void ran() {
+    if (hasRun) {
+      always = always.both(now == null ? new TouchedBytes(launch) : now);
+    }
+    hasRun = true;
+    now = null;
+  }
+
+  private TouchedBytes both(TouchedBytes other) {
+    TouchedBytes both = new TouchedBytes(launch);
+    pages.forEach((number, page) -> {
+      Page there = other.pages.get(number);
+      if (there != null) {
+        both.pages.put(number, page.and(there));
+      }
+    });
+    return both;
+  }
+
+  @Override
   public void touched(long address, int bytes, Touch touch) {
+    if (hasRun) {
+      always = always == this ? both(this) : always; // this has more from now on
+      now = now == null ? new TouchedBytes(launch) : now;
+      now.touched(address, bytes, touch);
+    }
     long page = address >>> PAGE_SHIFT;
     if (page != lastPage) {
       lastPage = page;
@@ -109,13 +153,13 @@ final class TouchedBytes implements LaunchWatcher {
   }
 
   /**
-   * The first byte, on any page, that one of two launches wrote and the other touched; null if
-   * there is none. What both only read or changed atomically needs no order, and whether a read
-   * beside an atomic change does, only the program knows.
+   * The first byte, on any page, that one of two launches wrote and the other touched, each in all
+   * its runs that are over; null if there is none. What both only read or changed atomically needs
+   * no order, and whether a read beside an atomic change does, only the program knows.
    */
   @Nullable Conflict conflict(TouchedBytes second) {
-    for (Map.Entry<Long, Page> page : pages.entrySet()) {
-      Page other = second.pages.get(page.getKey());
+    for (Map.Entry<Long, Page> page : always.pages.entrySet()) {
+      Page other = second.always.pages.get(page.getKey());
       Conflict found =
           other == null ? null : conflict(page.getKey() << PAGE_SHIFT, page.getValue(), other);
       if (found != null) {

@@ -57,6 +57,9 @@ public record Grid(
       new Residents(this, memory, random.split(), group).run();
       group = Math.addExact(group, step) % groups;
     }
+    if (watcher != null) {
+      watcher.ran();
+    }
   }
 
   /** The number of blocks. */

@@ -53,6 +53,28 @@ class TouchedBytesTest {
     }
   }
 
+  /** As of a node that takes the next place of a ring in each launch. */
+  @Test
+  void whatIsTouchedInSomeRunsAlone_isNoConflict() {
+    first.touched(0x5000, 4, Touch.WRITE);
+    first.touched(0x5100, 4, Touch.WRITE);
+    first.ran();
+    second.touched(0x5100, 4, Touch.READ);
+    assertThat(first.conflict(second)).isNotNull();
+    first.touched(0x5000, 4, Touch.WRITE);
+    first.touched(0x5200, 4, Touch.WRITE);
+    assertThat(first.conflict(second)).as("the second run is not over").isNotNull();
+    first.ran();
+    assertThat(first.conflict(second)).isNull();
+    assertThat(second.conflict(first)).isNull();
+
+    second.touched(0x5000, 4, Touch.READ);
+    assertThat(first.conflict(second)).isEqualTo(new Conflict(0x5000, Touch.WRITE, Touch.READ));
+    first.ran();
+    assertThat(first.conflict(second)).as("a run touched nothing").isNull();
+    assertThat(first.outside(at -> at == 0x5200 ? at : at + 1)).isEqualTo(0x5200);
+  }
+
   @Test
   void bytesSideBySide_areNoConflict() {
     first.touched(8, 4, Touch.WRITE);
