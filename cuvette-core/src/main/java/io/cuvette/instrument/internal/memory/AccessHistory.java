@@ -7,9 +7,11 @@ import io.cuvette.instrument.internal.order.HappensBefore;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -42,11 +44,12 @@ public final class AccessHistory {
    */
   void meeting(Access access, boolean late, HappensBefore order, Consumer<Access> each) {
     Range range = access.range();
+    Set<Access> seen = new HashSet<>(); // for a use may be that of many bytes
     Predicate<Access> passing =
         use -> {
           boolean meets =
               use.mayMeet(access) || ((late || use.isHeld()) && use.conflictsWith(range.kind()));
-          if (meets && !order.isBefore(use, access.lane())) {
+          if (meets && seen.add(use) && !order.isBefore(use, access.lane())) {
             each.accept(use);
           }
           return false;

@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.memory;
 
+import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -215,6 +216,18 @@ public final class KnownBlock {
 
   void freed(@Nullable CallTrace here) {
     freed = here;
+  }
+
+  /**
+   * A launch from the beginning of one of sixteen parts of the block on: it tells what it touches,
+   * and where thousands begin would each be looked at for each of them.
+   */
+  Access widened(Access launch) {
+    Range range = launch.range();
+    long part = bytes / 16 + 1;
+    long from = range.address() - (range.address() - address) % part;
+    long more = range.bytes() == 1 ? 0 : range.address() - from;
+    return launch.of(new Range(range.address() - more, range.bytes() + more, range.kind(), false));
   }
 
   /** Notes that the driver has freed it: only where is remembered. */

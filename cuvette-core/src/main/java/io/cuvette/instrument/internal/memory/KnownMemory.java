@@ -347,8 +347,9 @@ public final class KnownMemory {
     if (block != null && access.range().bytes() > 0) {
       KnownBlock lent = block.lentAround(access.range().address());
       hostReads.add(block, lent, access);
-      launches.used(access, block.uses, lent);
-      block.uses.add(access, order);
+      Access kept = access.watcher() == null ? access : lent.widened(access);
+      launches.used(kept, block.uses, lent);
+      block.uses.add(kept, order);
     }
   }
 

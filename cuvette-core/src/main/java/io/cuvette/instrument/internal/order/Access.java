@@ -37,6 +37,11 @@ public record Access(
     return closed.isEmpty() ? this : new Access(lane, number, range, site, watcher, closed);
   }
 
+  /** The same of another range. */
+  public Access of(Range other) {
+    return new Access(lane, number, other, site, watcher, gates);
+  }
+
   /** Whether it cannot begin before the host opens a gate. */
   public boolean isHeld() {
     return gates.stream().anyMatch(BooleanSupplier::getAsBoolean);

@@ -2,8 +2,11 @@ package io.cuvette.instrument.internal.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +24,26 @@ class KnownBlockTest {
 
   private static @Nullable MemorySegment seen(KnownBlock block, long address, long bytes) {
     return block.seen(new Range(address, bytes, Kind.READ, false));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0x1000, 1600, 0x1000, 1600",
+    "0x1064, 1500, 0x1000, 1600",
+    "0x1065, 1499, 0x1065, 1499",
+    "0x1066, 1498, 0x1065, 1499",
+    "0x163f, 2, 0x15eb, 86",
+    "0x1066, 1, 0x1066, 1"
+  })
+  void launch_countsFromTheBeginningOfAPartOn_andAPointerWithoutAnEndAlone(
+      long address, long bytes, long from, long all) {
+    Lane lane = new KnownStreams().create(0, 0x100, false, null);
+    Range range = new Range(address, bytes, Kind.USE, false);
+    TouchedBytes touched = new TouchedBytes(0);
+    Access kept = block(0x1000, 1600).widened(new Access(lane, 3, range, HERE, touched));
+    assertThat(kept.range()).isEqualTo(new Range(from, all, Kind.USE, false));
+    assertThat(kept.watcher()).isSameAs(touched);
+    assertThat(kept.number()).isEqualTo(3);
   }
 
   /** The host sees 64 bytes of it, from 0x1100 on. */
