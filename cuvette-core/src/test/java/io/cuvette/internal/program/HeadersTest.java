@@ -83,10 +83,14 @@ class HeadersTest {
 
   @Test
   void headerInTheCurrentFolder_isBesideAProgramWhoseNameHasNone() throws IOException {
-    Optional<SortedMap<Path, byte[]>> files =
-        Headers.of("#include \"pom.xml\"\n", "p.cu", Map.of(), List.of());
-    assertThat(files.orElseThrow())
-        .containsOnlyKeys(Path.of("pom.xml").toAbsolutePath().normalize());
+    Path header = Files.createTempFile(Path.of(""), "beside", ".h");
+    try {
+      String text = "#include \"%s\"\n".formatted(header.getFileName());
+      assertThat(Headers.of(text, "p.cu", Map.of(), List.of()).orElseThrow())
+          .containsOnlyKeys(header.toAbsolutePath().normalize());
+    } finally {
+      Files.delete(header);
+    }
   }
 
   @Test

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 
 /** What every resource refuses, also for no bytes: nothing is taken then. */
 class ResourceRefusalsTest {
@@ -142,7 +143,11 @@ class ResourceRefusalsTest {
             AsyncPoolChoice.ofDefault(),
             AsyncPoolChoice.ofCurrent(),
             AsyncPoolChoice.ofHandle(1))) {
-      assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choice))
+      List<AsyncPoolChoice> choices =
+          IntStream.range(0, cuda.deviceCount())
+              .mapToObj(device -> device == 0 ? choice : AsyncPoolChoice.ofDefault())
+              .toList();
+      assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choices))
           .as("%s", choice)
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
