@@ -294,4 +294,27 @@ class HappensBeforeTest {
     order.finish(own.known());
     return own;
   }
+
+  /** Its launches may have thousands of parts. */
+  @Test
+  void partsOfALaunch_areKeptAsLongAsTheirStream_andCountForNoEndedOne() {
+    Lane ended = order.create(0, "an ended stream", false);
+    long _ = ended.next();
+    order.destroy(ended);
+    Lane part = order.part(lane);
+    long _ = part.next();
+    order.destroy(part);
+    for (int i = 0; i < 1_100; i++) {
+      Lane more = order.part(lane);
+      long _ = more.next();
+      order.destroy(more);
+    }
+    assertThat(part.isRetired()).isFalse();
+    assertThat(ended.isRetired()).isFalse();
+    order.finish(lane.known());
+    order.destroy(lane);
+    order.finish(new Clock());
+    assertThat(part.isRetired()).isTrue();
+    assertThat(ended.isRetired()).isFalse();
+  }
 }
