@@ -7,9 +7,17 @@ import io.cuvette.Latches;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedKernel;
+import io.cuvette.sim.SimulatedKernels;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.sim.SimulatedParameter;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Method;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -26,6 +34,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What other threads do between a call and its answer. */
 class SanitizerMeanwhileTest {
   private static final long BYTES = 1024;
+
+  /** Of one thread. */
+  private static final LaunchShape ONE =
+      new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
 
   private static final List<String> QUEUEING =
       List.of(
@@ -71,7 +83,7 @@ class SanitizerMeanwhileTest {
 
   /** A step of another thread right before the driver has a call, or before it answers. */
   private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
-    boolean queues = QUEUEING.contains(method.getName());
+    boolean queues = QUEUEING.contains(method.getName()) || method.getName().equals("launchKernel");
     run(queues ? before.poll() : null);
     Object result = DriverProxy.forward(below, method, arguments);
     run(queues ? after.poll() : null);
@@ -263,6 +275,26 @@ class SanitizerMeanwhileTest {
     assertThat(found).isEmpty();
   }
 
+  @Test
+  void workBehindAFunction_comesAfterWhatTheHostKnowsWhenItReturns() {
+    CountDownLatch told = new CountDownLatch(1);
+    fill(block, BYTES, other);
+    after.add(() -> {
+      Latches.await(told);
+      fill(block, BYTES, one);
+      watching.streams().streamSynchronize(0, other);
+      opened.countDown();
+    });
+    Runnable function =
+        () -> {
+          told.countDown();
+          Latches.await(opened);
+        };
+    watching.streams().launchHostFunc(0, one, function);
+    watching.streams().streamSynchronize(0, one);
+    assertThat(found).isEmpty();
+  }
+
   /** A function may run, and tell that what is before it is done, before the call is back. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -289,6 +321,55 @@ class SanitizerMeanwhileTest {
     fill(block, BYTES, other);
     fill(block, BYTES, one);
     assertOnly(Misuse.RACE);
+  }
+
+  /** A kernel may tell the host by a word, which then waits for it and uses what it wrote. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void kernelThatTellsBeforeItsLaunchIsBack_isWaitedFor(boolean isInGraph) throws Exception {
+    MemorySegment pinned = watching.memory().memHostAlloc(0, Integer.BYTES, 0);
+    pinned.set(ValueLayout.JAVA_INT, 0, 0);
+    var kernel = telling(pinned.address());
+    long executable = executable(kernel);
+    for (int run = 1; run <= 3; run++) {
+      after.add(() -> {
+        while (pinned.get(ValueLayout.JAVA_INT, 0) == 0) {
+          assertThat(watching.streams().streamQuery(0, other)).isTrue(); // the host goes on
+        }
+        watching.streams().streamSynchronize(0, one);
+        fill(block, BYTES, other);
+        pinned.set(ValueLayout.JAVA_INT, 0, 0);
+      });
+      if (isInGraph) {
+        watching.graphs().graphLaunch(0, executable, one);
+      } else {
+        watching.kernels().launchKernel(0, one, kernel.kernel(), ONE, kernel.parameters());
+      }
+      watching.streams().streamSynchronize(0, one);
+      watching.streams().streamSynchronize(0, other);
+      assertThat(found).as("run %d", run).isEmpty();
+    }
+  }
+
+  /** What writes to the block, and then to a word. */
+  private GraphNodeParams.Kernel telling(long address) {
+    SimulatedKernel kernel =
+        SimulatedKernel.of(
+            "tellBeforeTheCallIsBack",
+            thread -> {
+              thread.setInt(thread.pointer(0), 5);
+              thread.setInt(thread.pointer(1), 1);
+            },
+            SimulatedParameter.POINTER,
+            SimulatedParameter.POINTER);
+    SimulatedKernels.register(kernel);
+    long library = watching.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(kernel)));
+    MemorySegment values = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
+    values.set(ValueLayout.JAVA_LONG, 0, block);
+    values.set(ValueLayout.JAVA_LONG, Long.BYTES, address);
+    var places = List.of(new KernelParameter(0, Long.BYTES), new KernelParameter(8, Long.BYTES));
+    long handle = watching.kernels().libraryGetKernel(library, kernel.name());
+    return new GraphNodeParams.Kernel(handle, ONE, new LaunchParameters(values, places));
   }
 
   @Test

@@ -3,9 +3,9 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
-import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Beginnings;
 import io.cuvette.instrument.internal.order.EventMark;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.KnownStreams;
@@ -67,6 +67,15 @@ public final class KnownGraphs {
       long awaited,
       @Nullable LaunchWatcher watcher,
       @Nullable HostFunction function) {
+    Stream<Beginnings> beginnings() {
+      return Stream.of(function, watcher)
+          .mapMulti((any, each) -> {
+            if (any instanceof Beginnings made) {
+              each.accept(made);
+            }
+          });
+    }
+
     public static NodeEvents of(GraphNodeParams params) {
       return new NodeEvents(
           params instanceof GraphNodeParams.EventRecord made ? made.event() : 0,
@@ -120,18 +129,29 @@ public final class KnownGraphs {
     /** The launch before, which the next one waits for. */
     private final EventMark last = new EventMark(false);
 
-    /** What a node copies to the host, and none of the uses of the graph writes. */
-    static Stream<Range> toHost(Node node, List<Use> of) {
+    /** What the nodes that take part write. */
+    RangeMap<Boolean> written() {
+      RangeMap<Boolean> written = new RangeMap<>();
+      nodes.stream()
+          .filter(node -> node.enabled)
+          .flatMap(node -> node.uses.stream())
+          .filter(Use::writes)
+          .forEach(to -> written.set(to.range.address(), to.range.bytes(), true));
+      return written;
+    }
+
+    /** What a node copies to the host, and none of the graph writes. */
+    static Stream<Range> toHost(Node node, RangeMap<Boolean> written) {
       return node.uses.stream()
           .filter(
               _ -> node.uses.stream().allMatch(to -> !to.writes() || to.block.contents() == null))
           .filter(from -> !from.writes())
           .map(Use::range)
-          .filter(from -> of.stream().filter(Use::writes).noneMatch(to -> to.range.overlaps(from)));
+          .filter(from -> written.find(from.address(), from.bytes(), _ -> true) == null);
     }
 
-    List<HostFunction> functions() {
-      return nodes.stream().flatMap(node -> Stream.ofNullable(node.events.function)).toList();
+    boolean hasFunctions() {
+      return nodes.stream().anyMatch(node -> node.events.function != null);
     }
 
     @Nullable Node find(long handle) {
@@ -232,14 +252,15 @@ public final class KnownGraphs {
         streams.await(lane, streams.events.find(node.events.awaited));
       }
     }
-    boolean isLate = false; // behind a function of the host; nodes are listed before those behind
-    List<Use> all =
-        known.nodes.stream().filter(n -> n.enabled).flatMap(n -> n.uses.stream()).toList();
+    // Behind what the host lets go on; nodes are listed before those behind.
+    boolean isLate = streams.order.isClosedBeforeNext(lane);
+    RangeMap<Boolean> written = known.written();
     for (Node node : known.nodes) {
       if (node.enabled) {
         boolean isLater = isLate || node.events.watcher != null;
         node.uses.forEach(use -> check(use, isLater, lane, here, findings));
-        Executable.toHost(node, all).forEach(from -> memory.contents.check(from, here, findings));
+        Executable.toHost(node, written)
+            .forEach(from -> memory.contents.check(from, here, findings));
       }
       isLate |= node.events.function != null;
     }
@@ -266,7 +287,7 @@ public final class KnownGraphs {
 
   /** Notes what nodes do. A function tells of those before it alone, so each is a part then. */
   private void use(Executable known, Lane lane, CallTrace here) {
-    boolean isOne = known.functions().isEmpty();
+    boolean isOne = !known.hasFunctions();
     List<Lane> parts = new ArrayList<>();
     for (Node node : known.nodes) {
       Lane part = isOne ? lane : streams.order.part(lane);
@@ -274,10 +295,11 @@ public final class KnownGraphs {
         node.before.forEach(place -> streams.order.await(part, parts.get(place)));
         parts.add(part);
       }
-      long number = part.next();
       if (node.enabled) {
-        node.uses.forEach(
-            use -> note(use, new Access(part, number, use.range, here, node.events.watcher)));
+        if (node.events.watcher instanceof TouchedBytes told) {
+          told.expect();
+        }
+        note(node, part, here);
       }
       HostFunction function = node.events.function;
       if (function != null) {
@@ -289,10 +311,11 @@ public final class KnownGraphs {
     parts.forEach(streams.order::destroy);
   }
 
-  /** The functions of the host that launches run. */
-  public List<HostFunction> functions(long executable) {
+  /** What learns that launches run: the functions of the host, and who watches kernels. */
+  public List<Beginnings> beginnings(long executable) {
     Executable known = executables.get(executable);
-    return known == null ? List.of() : known.functions();
+    List<Node> nodes = known == null ? List.of() : known.nodes;
+    return nodes.stream().flatMap(node -> node.events.beginnings()).toList();
   }
 
   /** Notes a launch that the driver took. */
@@ -317,11 +340,13 @@ public final class KnownGraphs {
     objects.launched(known.objects, lane);
   }
 
-  private void note(Use use, Access access) {
-    if (memory.isLive(use.block)) {
-      memory.use(access);
-      if (use.range.kind() == Kind.WRITE || use.range.kind() == Kind.USE) {
-        memory.contents.written(use.range);
+  private void note(Node node, Lane lane, CallTrace here) {
+    List<Range> used =
+        node.uses.stream().filter(use -> memory.isLive(use.block)).map(Use::range).toList();
+    memory.use(lane, used, here, node.events.watcher);
+    for (Range range : used) {
+      if (range.kind() == Kind.WRITE || range.kind() == Kind.USE) {
+        memory.contents.written(range);
       }
     }
   }

@@ -27,6 +27,9 @@ public final class KnownLaunches {
   private final LinkedHashMap<List<Object>, Pair> pairs = new LinkedHashMap<>();
   private boolean isTold;
 
+  /** The progress of the work when it was looked at last. */
+  private long progress;
+
   /** The last of each launch, or of those of a node, that is not known to be finished. */
   private final Map<LaunchWatcher, Access> pending = new LinkedHashMap<>();
 
@@ -119,6 +122,10 @@ public final class KnownLaunches {
 
   /** Compares what has been found to be done. */
   public void finished(Findings findings) {
+    if (progress == order.progress()) {
+      return;
+    }
+    progress = order.progress();
     pending.values().removeIf(launch -> isChecked(launch, findings));
     pairs.values().removeIf(pair -> isOrdered(pair) || isCompared(pair, findings));
   }

@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.memory;
 
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
@@ -12,6 +13,8 @@ import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -137,7 +140,7 @@ public final class KnownMemory {
     }
     add(onDevice ? block.ofDevice() : block);
     if (lane != null) {
-      use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+      use(lane, List.of(new Range(address, bytes, Kind.WRITE, false)), here, null);
       Clock _ = lane.known(); // a write that follows must be seen: the allocation writes nothing
     }
   }
@@ -293,11 +296,13 @@ public final class KnownMemory {
     }
   }
 
-  /** Whether all earlier uses that matter to this one come before it. */
+  /**
+   * Whether all earlier uses that matter to this one come before it. Work behind a gate that is
+   * closed is looked at by {@link KnownLaunches} instead.
+   */
   public void checkRace(Range range, Lane lane, CallTrace here, Findings findings) {
     KnownBlock block = blocks.liveAround(range.address());
-    boolean isLate = order.isClosedBeforeNext(lane); // then KnownLaunches looks at it
-    Access earlier = block == null || isLate ? null : block.uses.race(range, lane, order);
+    Access earlier = block == null ? null : block.uses.race(range, lane, order);
     if (block != null && earlier != null) {
       KnownBlock lent = block.lentAround(range.address());
       findings.add(
@@ -340,9 +345,14 @@ public final class KnownMemory {
     launches.finished(findings);
   }
 
-  /** Notes work that was queued. */
-  public void use(Access work) {
-    Access access = work.behind(order.closedBefore(work.lane()));
+  /** Notes the uses of a piece of work that was queued. */
+  public void use(Lane lane, List<Range> ranges, CallTrace site, @Nullable LaunchWatcher watcher) {
+    long number = lane.next();
+    List<BooleanSupplier> closed = order.closedBefore(lane);
+    ranges.forEach(range -> use(new Access(lane, number, range, site, watcher, closed)));
+  }
+
+  private void use(Access access) {
     KnownBlock block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
       KnownBlock lent = block.lentAround(access.range().address());

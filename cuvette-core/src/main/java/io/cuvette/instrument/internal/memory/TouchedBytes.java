@@ -3,9 +3,11 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Beginnings;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Which bytes a launch read, wrote, or changed atomically: of the first {@value #MOST_PAGES} pages
  * it touched, a bit for each byte. Not thread-safe; who reads it waits for the launch first.
  */
-final class TouchedBytes implements LaunchWatcher {
+final class TouchedBytes extends Beginnings implements LaunchWatcher {
   /** So 3 MiB of bits at most. */
   private static final int MOST_PAGES = 2_048;
 
@@ -33,6 +35,9 @@ final class TouchedBytes implements LaunchWatcher {
   private volatile TouchedBytes always = this;
 
   private boolean hasRun;
+
+  /** How many runs were noted and are not over. */
+  private final AtomicLong pending = new AtomicLong();
 
   /** What it does in this run, if that is not the first. */
   private @Nullable TouchedBytes now;
@@ -63,6 +68,11 @@ final class TouchedBytes implements LaunchWatcher {
 
   TouchedBytes(long launch) {
     this.launch = launch;
+  }
+
+  /** Notes that a launch which the driver has will run it. */
+  void expect() {
+    pending.incrementAndGet();
   }
 
   boolean isAny() {
@@ -117,6 +127,7 @@ final class TouchedBytes implements LaunchWatcher {
     }
     hasRun = true;
     now = null;
+    pending.updateAndGet(runs -> Math.max(runs - 1, 0)); // a conditional node runs it more often
   }
 
   private TouchedBytes both(TouchedBytes other) {
@@ -132,6 +143,9 @@ final class TouchedBytes implements LaunchWatcher {
 
   @Override
   public void touched(long address, int bytes, Touch touch) {
+    if (areAny() && pending.get() == 0) {
+      haveBegun();
+    }
     if (hasRun) {
       always = always == this ? both(this) : always; // this has more from now on
       now = now == null ? new TouchedBytes(launch) : now;

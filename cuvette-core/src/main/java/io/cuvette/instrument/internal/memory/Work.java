@@ -3,10 +3,12 @@ package io.cuvette.instrument.internal.memory;
 import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Beginnings;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A piece of work for a stream: the call that queues it and the bytes it uses. Not thread-safe. */
@@ -63,6 +65,18 @@ public final class Work {
 
   public @Nullable LaunchWatcher watcher() {
     return watcher;
+  }
+
+  /** What learns that it runs. */
+  public Stream<Beginnings> beginnings() {
+    return Stream.ofNullable(watcher instanceof Beginnings told ? told : null);
+  }
+
+  /** Notes that the driver has it. */
+  public void expected() {
+    if (watcher instanceof TouchedBytes told) {
+      told.expect();
+    }
   }
 
   public List<Range> ranges() {

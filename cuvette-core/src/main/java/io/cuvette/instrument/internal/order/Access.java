@@ -23,18 +23,8 @@ public record Access(
     CallTrace site,
     @Nullable LaunchWatcher watcher,
     List<BooleanSupplier> gates) {
-  public Access(
-      Lane lane, long number, Range range, CallTrace site, @Nullable LaunchWatcher watcher) {
-    this(lane, number, range, site, watcher, List.of());
-  }
-
   public Access(Lane lane, long number, Range range, CallTrace site) {
-    this(lane, number, range, site, null);
-  }
-
-  /** The same behind gates. */
-  public Access behind(List<BooleanSupplier> closed) {
-    return closed.isEmpty() ? this : new Access(lane, number, range, site, watcher, closed);
+    this(lane, number, range, site, null, List.of());
   }
 
   /** The same of another range. */

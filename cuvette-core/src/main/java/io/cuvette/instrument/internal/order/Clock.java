@@ -1,40 +1,18 @@
 package io.cuvette.instrument.internal.order;
 
-import java.util.HashMap;
-import java.util.Map;
-import java.util.function.BiConsumer;
-import org.jspecify.annotations.Nullable;
+import java.util.Arrays;
 
 /**
  * A vector clock: of each stream, the number of its last piece of work that is known to come
- * before. What many streams learned from one they share. Not thread-safe.
+ * before. The numbers are in short arrays that never change, so clocks that know the same of some
+ * streams share them, and a copy costs nothing. Not thread-safe.
  */
 public final class Clock {
-  private final Map<Lane, Long> numbers = new HashMap<>();
+  private static final int LANES = 32;
+  private static final long[] NOTHING = new long[LANES];
 
-  /** What is known besides {@link #numbers}; it never changes, and is on no other base. */
-  private @Nullable Clock base;
-
-  /** The last base of others that was merged. */
-  private @Nullable Clock merged;
-
-  /** What this is a copy of; null if it is none that others can be based on. */
-  private final @Nullable Clock original;
-
-  private @Nullable Clock frozen;
-  private long changes;
-
-  /** The changes until {@link #frozen} was made, here and there. */
-  private long frozenAt;
-
-  /** No work, to which more is added. */
-  public Clock() {
-    this(null);
-  }
-
-  private Clock(@Nullable Clock original) {
-    this.original = original;
-  }
+  /** By the places of the streams. */
+  private long[][] parts = {};
 
   /** Whether a piece of work comes before. */
   public boolean covers(Lane lane, long number) {
@@ -43,86 +21,78 @@ public final class Clock {
 
   /** The last piece of a stream's work that comes before; 0 if none does. */
   long last(Lane lane) {
-    long own = numbers.getOrDefault(lane, 0L);
-    return base == null ? own : Math.max(own, base.last(lane));
+    return part(indexOf(lane))[lane.place.index() % LANES];
+  }
+
+  private static int indexOf(Lane lane) {
+    return lane.place.index() / LANES;
+  }
+
+  private long[] part(int index) {
+    return index < parts.length ? parts[index] : NOTHING;
   }
 
   void raise(Lane lane, long number) {
     if (!covers(lane, number)) {
-      changes++;
-      if (numbers.put(lane, number) == null && Integer.bitCount(numbers.size()) == 1) {
-        numbers.keySet().removeIf(Lane::isRetired); // each time it has become twice as large
-      }
+      long[] part = part(indexOf(lane)).clone();
+      part[lane.place.index() % LANES] = number;
+      parts = with(parts, indexOf(lane), part);
     }
+  }
+
+  private static long[][] with(long[][] all, int index, long[] part) {
+    long[][] changed = Arrays.copyOf(all, Math.max(all.length, index + 1));
+    Arrays.fill(changed, Math.min(all.length, index), index, NOTHING);
+    changed[index] = part;
+    return changed;
   }
 
   /** Learns all that another clock knows now. */
   public void merge(Clock other) {
-    Clock under = other.base;
-    if (under != null && under != base && under != merged && under.original != this) {
-      mergeNumbers(under);
-      merged = under;
+    if (parts == other.parts) {
+      return;
     }
-    mergeNumbers(other);
-  }
-
-  private void mergeNumbers(Clock other) {
-    other.numbers.forEach((lane, number) -> {
-      if (!lane.isRetired()) {
-        raise(lane, number);
-      }
-    });
-  }
-
-  /** Gives the last piece of work of each stream; of some twice, of which the larger counts. */
-  void forEach(BiConsumer<Lane, Long> each) {
-    numbers.forEach(each);
-    if (base != null) {
-      base.forEach(each);
+    int length = Math.max(parts.length, other.parts.length);
+    long[][] all = new long[length][];
+    boolean isAsHere = length == parts.length;
+    boolean isAsThere = length == other.parts.length;
+    for (int i = 0; i < length; i++) {
+      all[i] = last(part(i), other.part(i));
+      isAsHere &= all[i] == part(i);
+      isAsThere &= all[i] == other.part(i);
+    }
+    if (!isAsHere) {
+      parts = isAsThere ? other.parts : all;
     }
   }
 
-  /** Learns all that a frozen clock knows, of one that knows more each time. */
-  void follow(Clock next) {
-    Clock before = base;
-    boolean isOfSame = before != null && before.original == next.original;
-    if (before != null && isOfSame && before.frozenAt >= next.frozenAt) {
-      return; // two turns, of which that which was asked for last was taken first
+  /** Of each two numbers the larger: one of the arrays if that has them all. */
+  private static long[] last(long[] some, long[] others) {
+    if (some == others) {
+      return some;
     }
-    base = next;
-    if (before != null && !isOfSame) {
-      mergeNumbers(before);
+    boolean isAsSome = true;
+    boolean isAsOthers = true;
+    for (int i = 0; i < LANES; i++) {
+      isAsSome &= some[i] >= others[i];
+      isAsOthers &= some[i] <= others[i];
     }
-    numbers.entrySet().removeIf(known -> next.covers(known.getKey(), known.getValue()));
-    changes++;
+    if (isAsSome || isAsOthers) {
+      return isAsSome ? some : others;
+    }
+    long[] all = new long[LANES];
+    Arrays.setAll(all, i -> Math.max(some[i], others[i]));
+    return all;
   }
 
-  /** What this knows now, which does not change. */
-  Clock frozen() {
-    Clock known = frozen;
-    if (known == null || frozenAt != changes) {
-      known = new Clock(this);
-      known.merge(this);
-      known.frozenAt = changes;
-      frozen = known;
-      frozenAt = changes;
-    }
-    return known;
-  }
-
-  /** How often this learned something. */
-  long changes() {
-    return changes;
-  }
-
-  void forget(Lane lane) {
-    numbers.remove(lane);
+  /** Whether both are known to know the same: one is a copy of the other, or learned it last. */
+  boolean isAs(Clock other) {
+    return parts == other.parts;
   }
 
   public Clock copy() {
     Clock copy = new Clock();
-    copy.base = base;
-    copy.mergeNumbers(this);
+    copy.parts = parts;
     return copy;
   }
 }

@@ -1,14 +1,16 @@
 package io.cuvette.instrument.internal.order;
 
 import io.cuvette.driver.StreamHandle;
+import io.cuvette.instrument.internal.order.Lane.Place;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
+import java.util.Queue;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -40,16 +42,20 @@ public final class HappensBefore {
   /**
    * For what the host does itself, which is over once it is noted and comes after no other work.
    */
-  public final Lane host = new Lane(-1, "the host", false);
+  public final Lane host = new Lane(-1, "the host", false, new Place(0, 0));
 
-  /**
-   * What streams wait for until the host lets them go on, by the number of the work before it:
-   * whether it is closed.
-   */
-  private final Map<Lane, NavigableMap<Long, BooleanSupplier>> gates = new HashMap<>();
+  /** The places of those that are retired, for others. */
+  private final Queue<Place> left = new ArrayDeque<>();
+
+  private int places = 1;
+
+  private final Map<Lane, Gates> gates = new LinkedHashMap<>();
 
   /** How many launches and nodes of kernels there were, of which is told what they touch. */
   public final AtomicLong launches = new AtomicLong();
+
+  /** How often somebody learned that work is done. */
+  private long progress;
 
   private final Map<Integer, Lane> legacy = new HashMap<>();
 
@@ -61,9 +67,14 @@ public final class HappensBefore {
   }
 
   Lane create(int device, String name, boolean blocking) {
-    Lane lane = new Lane(device, name, blocking);
+    Lane lane = new Lane(device, name, blocking, place());
     onDevice(device).add(lane);
     return lane;
+  }
+
+  private Place place() {
+    Place before = left.poll();
+    return before == null ? new Place(places++, 0) : before;
   }
 
   /** The stream behind the handles 0 and 1, or 2 for this thread. */
@@ -93,7 +104,7 @@ public final class HappensBefore {
       return new Turn(lane, null);
     }
     if (lane != standard) {
-      return new Turn(lane, standard.known().frozen());
+      return new Turn(lane, standard.known().copy());
     }
     Turn turn = new Turn(lane, null);
     onDevice(lane.device).forEach(turn::add);
@@ -105,14 +116,14 @@ public final class HappensBefore {
    * once the driver has the work.
    */
   public Lane ahead(Lane lane) {
-    Lane ahead = new Lane(lane.device, lane.name, lane.blocking, lane);
+    Lane ahead = new Lane(lane, lane.place);
     ahead.seen.merge(turn(lane).work());
     return ahead;
   }
 
   /** A stand-in for a stream in a part of a launch, which is beside other parts. */
   public Lane part(Lane lane) {
-    Lane part = new Lane(lane.device, lane.name, lane.blocking, lane);
+    Lane part = new Lane(lane, place());
     onDevice(lane.device).add(part);
     part.seen.merge(lane.known());
     return part;
@@ -125,8 +136,7 @@ public final class HappensBefore {
 
   /** Has later work of a stream come behind a gate, and so after what the host knows by then. */
   public void gate(Lane lane, BooleanSupplier closed) {
-    gates.computeIfAbsent(lane, _ -> new TreeMap<>()).put(lane.next(), closed);
-    Clock _ = lane.known(); // what comes next is not like what is before
+    gates.computeIfAbsent(lane, Gates::new).add(closed);
   }
 
   /** Whether streams may wait for the host. */
@@ -141,34 +151,14 @@ public final class HappensBefore {
 
   /** For each stream whose gates before what a stream has queued are closed: whether they are. */
   public List<BooleanSupplier> closedBefore(Lane lane) {
-    if (gates.isEmpty()) {
-      return List.of();
-    }
-    passOpen();
     List<BooleanSupplier> closed = new ArrayList<>();
-    gates.forEach((other, all) -> {
-      Map<Long, BooleanSupplier> before = all.headMap(lane.seen.last(other), true);
-      if (!before.isEmpty()) {
-        closed.add(() -> before.values().stream().anyMatch(BooleanSupplier::getAsBoolean));
+    for (Gates some : gates.values()) {
+      BooleanSupplier before = some.before(lane);
+      if (before != null) {
+        closed.add(before);
       }
-    });
+    }
     return closed;
-  }
-
-  /** Drops the first gates as far as they are open, or the work behind them is known to be done. */
-  private void passOpen() {
-    gates
-        .entrySet()
-        .removeIf(each -> {
-          NavigableMap<Long, BooleanSupplier> all = each.getValue();
-          Map.Entry<Long, BooleanSupplier> first = all.firstEntry();
-          while (first != null
-              && (!first.getValue().getAsBoolean() || each.getKey().isFinished(first.getKey()))) {
-            all.remove(first.getKey());
-            first = all.firstEntry();
-          }
-          return first == null;
-        });
   }
 
   /** Whether work that a stream has queued comes after an earlier use, or they take turns. */
@@ -207,6 +197,11 @@ public final class HappensBefore {
     return access.lane().isFinished(access.number());
   }
 
+  /** Another number each time that more work is known to be finished. */
+  public long progress() {
+    return progress;
+  }
+
   /** All work queued so far on all streams, for a wait whose reach is not known. */
   Clock everything() {
     Clock clock = new Clock();
@@ -223,9 +218,13 @@ public final class HappensBefore {
 
   /** Learns that work is done. */
   public void finish(Clock work) {
-    work.forEach(Lane::finish);
+    for (Set<Lane> some : lanes.values()) {
+      for (Lane lane : some) {
+        progress += lane.finish(work.last(lane)) ? 1 : 0;
+      }
+    }
     reap();
-    passOpen();
+    gates.values().removeIf(Gates::passOpen);
   }
 
   public void destroy(Lane lane) {
@@ -246,13 +245,14 @@ public final class HappensBefore {
       if (lane.isFinished() || (isOld && !gates.containsKey(lane))) {
         streams -= isPart ? 0 : 1;
         lane.retire();
+        progress++;
         gone.add(lane);
       }
     }
     for (Lane lane : gone) {
       ended.remove(lane);
       onDevice(lane.device).remove(lane);
-      lanes.values().forEach(some -> some.forEach(other -> other.seen.forget(lane)));
+      left.add(lane.left());
     }
   }
 

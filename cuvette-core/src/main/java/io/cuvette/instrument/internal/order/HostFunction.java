@@ -2,9 +2,7 @@ package io.cuvette.instrument.internal.order;
 
 import io.cuvette.internal.base.Locked;
 import java.util.NavigableMap;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
@@ -14,7 +12,7 @@ import java.util.function.Consumer;
  * A function of the host that a stream or graphs run. Its runs are counted, whichever graph they
  * are of: so work may count as done too early, and fewer mistakes are found. Thread-safe.
  */
-public final class HostFunction implements Runnable {
+public final class HostFunction extends Beginnings implements Runnable {
   private final Runnable function;
   private final Consumer<Clock> finish;
 
@@ -22,9 +20,6 @@ public final class HostFunction implements Runnable {
   private final NavigableMap<Long, Clock> before = new TreeMap<>();
 
   private long begun;
-
-  /** What notes the runs of launches that the driver has or is about to have, each once. */
-  private final Set<Runnable> launches = ConcurrentHashMap.newKeySet();
 
   /** How many runs were noted and are not over. */
   private final AtomicLong pending = new AtomicLong();
@@ -53,21 +48,11 @@ public final class HostFunction implements Runnable {
     return pending.get() > 0;
   }
 
-  /** Has a launch noted as soon as the function runs, if its call is not back by then. */
-  public void begins(Runnable launch) {
-    launches.add(launch);
-  }
-
-  /** Notes that the call of a launch is back. */
-  public void ends(Runnable launch) {
-    launches.remove(launch);
-  }
-
   @Override
   public void run() {
     try {
       if (Locked.get(lock, before::isEmpty)) { // else the run is one that is noted
-        launches.forEach(Runnable::run);
+        haveBegun();
       }
       finish.accept(begin());
     } finally { // somebody may wait for it

@@ -14,8 +14,10 @@ public final class Lane {
   /** The stream that it stands in for; else itself. */
   final Lane of;
 
+  final Place place;
+
   /** What is ordered before the next work of this stream, the stream's own work included. */
-  public Clock seen = new Clock();
+  public final Clock seen = new Clock();
 
   private long count;
 
@@ -25,28 +27,46 @@ public final class Lane {
   /** Whether the position of the stream was read: what comes next is behind that. */
   private boolean isKnown = true;
 
-  /** How much of what is seen the legacy default stream came behind last. */
-  long seenByLegacy;
+  /** What the legacy default stream came behind last of what is seen. */
+  Clock seenByLegacy = new Clock();
 
   private @Nullable KnownCapture capture;
 
   private boolean retired;
 
+  /**
+   * Where clocks have the number of a stream. Immutable.
+   *
+   * @param last the number of the last work of the stream that had the place before, with which its
+   *     own go on: so what clocks still know of that one is finished, and before all of this
+   */
+  record Place(int index, long last) {}
+
   /** A stream; {@code blocking} if it and the legacy default stream wait for each other. */
-  Lane(int device, String name, boolean blocking) {
-    this(device, name, blocking, null);
+  Lane(int device, String name, boolean blocking, Place place) {
+    this(device, name, blocking, null, place);
   }
 
-  Lane(int device, String name, boolean blocking, @Nullable Lane of) {
+  /** A stand-in for a stream. */
+  Lane(Lane of, Place place) {
+    this(of.device, of.name, of.blocking, of, place);
+  }
+
+  private Lane(int device, String name, boolean blocking, @Nullable Lane of, Place place) {
     this.device = device;
     this.name = name;
     this.blocking = blocking;
     this.of = of == null ? this : of;
+    this.place = place;
+    this.count = place.last;
+    this.finished = place.last;
+    seen.raise(this, count);
   }
 
   /** Queues a piece of work and gives its number. */
   public long next() {
-    if (isKnown) {
+    // A program may destroy it meanwhile, and its place be that of another one.
+    if (isKnown && !retired) {
       seen.raise(this, ++count);
       isKnown = false;
     }
@@ -59,9 +79,11 @@ public final class Lane {
     return seen;
   }
 
-  /** Learns that a piece of work is finished. */
-  void finish(long number) {
+  /** Learns that a piece of work is finished; whether that is new. */
+  boolean finish(long number) {
+    boolean isNew = number > finished;
     finished = Math.max(finished, number);
+    return isNew;
   }
 
   /** Whether all that is queued so far is finished. */
@@ -91,7 +113,11 @@ public final class Lane {
   /** Notes that the stream is destroyed and all its work complete: it can be forgotten. */
   void retire() {
     retired = true;
-    seen = new Clock(); // else whoever remembers it keeps streams that were destroyed later
+  }
+
+  /** Its place as it leaves it to another stream. */
+  Place left() {
+    return new Place(place.index, count);
   }
 
   boolean isRetired() {

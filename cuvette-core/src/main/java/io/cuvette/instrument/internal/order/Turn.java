@@ -19,7 +19,7 @@ public final class Turn {
   /** What the legacy default stream has to come behind. */
   private final List<News> news = new ArrayList<>();
 
-  private record News(Lane of, Clock known, long changes) {}
+  private record News(Lane of, Clock known) {}
 
   /** A turn of a stream; of none, it is behind nothing. */
   Turn(@Nullable Lane lane, @Nullable Clock standard) {
@@ -29,8 +29,8 @@ public final class Turn {
 
   /** Adds what a stream has queued and the legacy default stream is not behind yet. */
   void add(Lane other) {
-    if (other != lane && other.blocking && other.seenByLegacy != other.seen.changes()) {
-      news.add(new News(other, other.known().copy(), other.seen.changes()));
+    if (other != lane && other.blocking && !other.seenByLegacy.isAs(other.seen)) {
+      news.add(new News(other, other.known().copy()));
     }
   }
 
@@ -41,7 +41,7 @@ public final class Turn {
 
   private Clock with(Clock clock) {
     if (standard != null) {
-      clock.follow(standard);
+      clock.merge(standard);
     }
     news.forEach(each -> clock.merge(each.known));
     return clock;
@@ -51,7 +51,7 @@ public final class Turn {
   public void take() {
     if (lane != null) {
       Clock _ = with(lane.seen);
-      news.forEach(each -> each.of.seenByLegacy = Math.max(each.of.seenByLegacy, each.changes));
+      news.forEach(each -> each.of.seenByLegacy = each.known);
     }
   }
 }

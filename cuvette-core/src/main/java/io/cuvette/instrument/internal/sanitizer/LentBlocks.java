@@ -1,11 +1,11 @@
 package io.cuvette.instrument.internal.sanitizer;
 
 import io.cuvette.driver.BlockListener;
-import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.List;
 
 /**
  * What the sanitizer learns from the library's pools: the blocks that are lent, and what the host
@@ -55,7 +55,7 @@ public final class LentBlocks implements BlockListener {
       Lane lane = core.streams.lane(device, stream, site, findings);
       Range range = new Range(address, bytes, Kind.HOLD, false);
       if (lane != null && lane.capture() == null) {
-        core.memory.use(new Access(lane, lane.next(), range, site));
+        core.memory.use(lane, List.of(range), site, null);
         core.memory.hostReads.unseen(lane, site);
       }
       core.memory.contents.written(range);

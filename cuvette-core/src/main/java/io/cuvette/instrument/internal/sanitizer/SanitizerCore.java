@@ -7,9 +7,9 @@ import io.cuvette.instrument.internal.memory.KnownBlock;
 import io.cuvette.instrument.internal.memory.KnownGraphs;
 import io.cuvette.instrument.internal.memory.KnownMemory;
 import io.cuvette.instrument.internal.memory.Work;
-import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Beginnings;
 import io.cuvette.instrument.internal.order.Clock;
 import io.cuvette.instrument.internal.order.KnownKernels;
 import io.cuvette.instrument.internal.order.KnownStreams;
@@ -130,14 +130,36 @@ public final class SanitizerCore {
     askForShown();
     List<@Nullable Checked> all = new ArrayList<>();
     works.forEach(work -> all.add(locked(findings -> checked(work, findings))));
-    call.run();
-    for (Checked checked : all) {
-      if (checked != null) {
-        check(findings -> {
-          checkAgain(checked, findings);
-          note(checked);
+    List<Beginnings> launched = works.stream().flatMap(Work::beginnings).toList();
+    launch(
+        launched,
+        call,
+        findings -> {
+          for (Checked checked : all) {
+            if (checked != null) {
+              checkAgain(checked, findings);
+              note(checked);
+            }
+          }
         });
-      }
+  }
+
+  /** Calls the driver, and notes what it did: once it is back, or something of it has begun. */
+  void launch(List<Beginnings> begun, Runnable call, Consumer<Findings> note) {
+    AtomicBoolean isNoted = new AtomicBoolean();
+    Runnable once =
+        () ->
+            check(findings -> {
+              if (!isNoted.getAndSet(true)) {
+                note.accept(findings);
+              }
+            });
+    begun.forEach(each -> each.begins(once));
+    try {
+      call.run();
+      once.run();
+    } finally {
+      begun.forEach(each -> each.ends(once));
     }
   }
 
@@ -272,8 +294,10 @@ public final class SanitizerCore {
   }
 
   private void checkAgain(Checked checked, Findings findings) {
-    if (checked.isRight && checked.noted != noted && checked.lane.capture() == null) {
-      checkRaces(checked.work, checked.lane, findings);
+    boolean isChanged = checked.isRight && checked.noted != noted;
+    Lane lane = checked.lane;
+    if (isChanged && lane.capture() == null && !streams.order.isClosedBeforeNext(lane)) {
+      checkRaces(checked.work, lane, findings);
     }
   }
 
@@ -289,8 +313,8 @@ public final class SanitizerCore {
       memory.mappings.checkAccess(range, work, findings);
     }
     if (lane != null && lane.capture() == null) {
-      checkRaces(work, lane, findings);
       if (!streams.order.isClosedBeforeNext(lane)) { // else it may be written until then
+        checkRaces(work, lane, findings);
         memory.contents.check(work, findings);
       }
       memory.begins(work, lane, turn);
@@ -303,10 +327,8 @@ public final class SanitizerCore {
     noted++;
     checked.turn.take();
     if (lane.capture() == null) {
-      long number = lane.next();
-      for (Range range : work.ranges()) {
-        memory.use(new Access(lane, number, range, work.site, work.watcher()));
-      }
+      work.expected();
+      memory.use(lane, work.ranges(), work.site, work.watcher());
     }
     memory.contents.written(work);
   }

@@ -11,6 +11,7 @@ import io.cuvette.instrument.ForwardingGraphs;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.memory.KnownObjects;
+import io.cuvette.instrument.internal.order.Beginnings;
 import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -52,23 +53,16 @@ public final class SanitizerGraphs extends ForwardingGraphs {
     Lane lane = core.lane("graphLaunch", device, stream);
     core.askForShown();
     Lane ahead = core.locked(findings -> ahead(executable, lane, site, findings));
-    AtomicBoolean isNoted = new AtomicBoolean();
-    Runnable note =
-        () ->
-            core.check(_ -> {
-              if (lane != null && ahead != null && !isNoted.getAndSet(true)) {
-                lane.seen.merge(ahead.seen);
-                core.graphs.launched(executable, lane, site);
-              }
-            });
-    List<HostFunction> functions = core.locked(_ -> core.graphs.functions(executable));
-    functions.forEach(function -> function.begins(note));
-    try {
-      calls.graphLaunch(device, executable, stream);
-      note.run();
-    } finally {
-      functions.forEach(function -> function.ends(note));
-    }
+    List<Beginnings> parts = core.locked(_ -> core.graphs.beginnings(executable));
+    core.launch(
+        parts,
+        () -> calls.graphLaunch(device, executable, stream),
+        _ -> {
+          if (lane != null && ahead != null) {
+            lane.seen.merge(ahead.seen);
+            core.graphs.launched(executable, lane, site);
+          }
+        });
   }
 
   /** Checks a launch ahead of its stream; null if it is captured. */

@@ -8,6 +8,7 @@ import io.cuvette.instrument.internal.order.HostFunction;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.order.Turn;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.List;
 
 /** The part of the sanitizer that watches streams. Thread-safe. */
 public final class SanitizerStreams implements StreamCalls {
@@ -96,14 +97,19 @@ public final class SanitizerStreams implements StreamCalls {
     Lane lane = core.lane("launchHostFunc", device, stream);
     CallTrace site = CallTrace.passing("launchHostFunc", "stream", stream);
     Turn turn = core.turn(lane);
-    if (lane == null || lane.capture() == null) { // else launches run it
-      long _ = told.expect(0, core.locked(_ -> turn.work()));
-    }
+    Clock work = core.locked(_ -> turn.work());
     core.unseen(lane, site);
-    calls.launchHostFunc(device, stream, told);
-    core.check(_ -> turn.take());
-    core.unseen(lane, site); // what was noted first may have counted as done before it was queued
-    core.gate(lane, told::isPending);
+    core.launch(
+        List.of(told),
+        () -> calls.launchHostFunc(device, stream, told),
+        _ -> {
+          turn.take();
+          if (lane == null || lane.capture() == null) { // else launches run it
+            long _ = told.expect(0, work);
+          }
+          core.unseen(lane, site); // what is noted above may have counted as done meanwhile
+          core.gate(lane, told::isPending);
+        });
   }
 
   @Override

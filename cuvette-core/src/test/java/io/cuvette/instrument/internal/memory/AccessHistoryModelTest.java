@@ -75,7 +75,7 @@ class AccessHistoryModelTest {
   private void use(Lane lane, Random random, int bytes, int grain, boolean told) {
     Range range = range(random, bytes, grain);
     LaunchWatcher watcher = told && range.kind() == Kind.USE ? new TouchedBytes(0) : null;
-    Access access = new Access(lane, lane.next(), range, SITE, watcher);
+    Access access = new Access(lane, lane.next(), range, SITE, watcher, List.of());
     if (told) {
       assertMeets(access);
     }
@@ -163,10 +163,10 @@ class AccessHistoryModelTest {
     Range range = new Range(BASE, 64, Kind.USE, false);
     for (int i = 0; i < 10 * KEPT_LAUNCHES; i++) {
       LaunchWatcher watcher = new TouchedBytes(0);
-      history.add(new Access(lane, lane.next(), range, SITE, watcher), known.order);
+      history.add(new Access(lane, lane.next(), range, SITE, watcher, List.of()), known.order);
     }
     List<Access> met = new ArrayList<>();
-    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0));
+    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0), List.of());
     history.meeting(launch, false, known.order, met::add);
     assertThat(met).hasSize(KEPT_LAUNCHES + 1);
   }
@@ -180,13 +180,13 @@ class AccessHistoryModelTest {
       for (int i = 0; i < 10; i++) {
         LaunchWatcher watcher = kind == Kind.USE ? new TouchedBytes(0) : null;
         Range range = new Range(BASE, 64, kind, false);
-        history.add(new Access(lane, lane.next(), range, SITE, watcher), known.order);
+        history.add(new Access(lane, lane.next(), range, SITE, watcher, List.of()), known.order);
         assertThat(known.workOf(lane)).isNotNull(); // from now on its work is a later one
       }
     }
     List<Access> met = new ArrayList<>();
     Range range = new Range(BASE, 64, Kind.USE, false);
-    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0));
+    Access launch = new Access(other, other.next(), range, SITE, new TouchedBytes(0), List.of());
     history.meeting(launch, false, known.order, met::add);
     assertThat(met).extracting(use -> use.range().kind()).containsExactly(Kind.WRITE);
   }

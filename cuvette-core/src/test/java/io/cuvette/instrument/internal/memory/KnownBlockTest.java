@@ -9,6 +9,7 @@ import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,7 +41,7 @@ class KnownBlockTest {
     Lane lane = new KnownStreams().create(0, 0x100, false, null);
     Range range = new Range(address, bytes, Kind.USE, false);
     TouchedBytes touched = new TouchedBytes(0);
-    Access kept = block(0x1000, 1600).widened(new Access(lane, 3, range, HERE, touched));
+    Access kept = block(0x1000, 1600).widened(new Access(lane, 3, range, HERE, touched, List.of()));
     assertThat(kept.range()).isEqualTo(new Range(from, all, Kind.USE, false));
     assertThat(kept.watcher()).isSameAs(touched);
     assertThat(kept.number()).isEqualTo(3);

@@ -32,7 +32,8 @@ class KnownLaunchesTest {
   private final Lane second = known.create(0, 0x101, false, null);
 
   private void use(Lane lane, Range range, @Nullable LaunchWatcher watcher) {
-    Access access = new Access(lane, lane.next(), range, CallTrace.passing("use"), watcher);
+    Access access =
+        new Access(lane, lane.next(), range, CallTrace.passing("use"), watcher, List.of());
     launches.used(access, history, block);
     history.add(access, known.order);
   }

@@ -66,9 +66,9 @@ class AccessTest {
 
   private static Access access(Kind kind, boolean isLaunch) {
     CallTrace site = CallTrace.of("work");
-    Lane lane = new Lane(0, "a stream", false);
+    Lane lane = new Lane(0, "a stream", false, new Lane.Place(0, 0));
     return new Access(
-        lane, 1, new Range(0, 8, kind, false), site, isLaunch ? (_, _, _) -> {} : null);
+        lane, 1, new Range(0, 8, kind, false), site, isLaunch ? (_, _, _) -> {} : null, List.of());
   }
 
   @Test
