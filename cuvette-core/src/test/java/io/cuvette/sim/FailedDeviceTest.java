@@ -9,6 +9,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathLibrary;
@@ -142,6 +143,7 @@ class FailedDeviceTest {
           "memGetMemPool",
           "memPoolGetAccess",
           "memPoolGetAttribute",
+          "memPoolImportFromShareableHandle",
           "memPoolSetAccess",
           "memPoolSetAttribute",
           "memSetMemPool");
@@ -160,7 +162,7 @@ class FailedDeviceTest {
     values.put(boolean.class, false);
     values.put(int[].class, new int[0]);
     values.put(long[].class, new long[0]);
-    values.put(byte[].class, new byte[0]);
+    values.put(byte[].class, new byte[IpcCalls.HANDLE_BYTES]);
     values.put(String.class, "");
     values.put(List.class, List.of());
     values.put(Arena.class, arena);
@@ -213,7 +215,8 @@ class FailedDeviceTest {
               driver.ordered(),
               driver.streams(),
               driver.events(),
-              driver.captures());
+              driver.captures(),
+              driver.sharing());
       for (Object calls : all) {
         for (Method method : calls.getClass().getInterfaces()[0].getMethods()) {
           boolean takesDevice = Arrays.asList(method.getParameterTypes()).contains(int.class);

@@ -314,7 +314,7 @@ class GraphRulesTest extends SimTestBase {
     long node = add(0, graph, new GraphNodeParams.Host(() -> {}));
     long filling = add(0, graph, new GraphNodeParams.Fill(memory, 1, 1, 1), node);
     long executable = instantiate(graph, 0).executable();
-    String rule = "of type HOST (expected: a kernel, copy or fill)";
+    String rule = "node: 0x%x of type HOST (expected: a kernel, copy or fill)".formatted(node);
     CudaStatus status = CudaStatus.INVALID_VALUE;
     assertFails(status, rule, () -> driver.graphs().graphNodeGetEnabled(executable, node));
     assertFails(status, rule, () -> driver.graphs().graphNodeSetEnabled(executable, node, false));
@@ -473,7 +473,7 @@ class GraphRulesTest extends SimTestBase {
   void loopWithoutEnd_isATimeout() {
     long graph = driver.graphs().graphCreate();
     long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);
-    AddedNode _ =
+    AddedNode loop =
         driver
             .graphs()
             .graphAddNode(
@@ -484,7 +484,7 @@ class GraphRulesTest extends SimTestBase {
     driver.graphs().graphLaunch(0, instantiate(graph, 0).executable(), stream);
     assertFails(
         CudaStatus.LAUNCH_TIMEOUT,
-        "the loop of node",
+        "the loop of node 0x%x ran 1048576 times".formatted(loop.node()),
         () -> driver.streams().streamSynchronize(0, stream));
   }
 

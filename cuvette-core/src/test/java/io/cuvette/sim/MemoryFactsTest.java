@@ -389,6 +389,20 @@ class MemoryFactsTest extends SimTestBase {
   }
 
   @Test
+  void memoryOfEveryPool_hasANumberThatNoOtherHas() {
+    Set<Long> numbers = new HashSet<>();
+    for (PoolProperties properties : POOLS) {
+      long pool = driver.pools().memPoolCreate(properties);
+      for (int i = 0; i < 2; i++) {
+        long memory = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, 0);
+        long number = driver.memory().pointerGetAttribute(0, 7, memory);
+        assertThat(numbers.add(number)).as("%s: %d", properties, number).isTrue();
+      }
+    }
+    assertThat(numbers).doesNotContain(0L);
+  }
+
+  @Test
   void deviceWithoutVirtualMemory_saysSoInEveryAttribute() {
     for (boolean has : new boolean[] {true, false}) {
       try (SimulatedDriver own =
