@@ -52,6 +52,22 @@ class SweepRulesTest {
         .withMessage("status: SUCCESS (expected: an error)");
   }
 
+  /** No call of this program can fail, so that each sweep is over at the call it begins with. */
+  @Test
+  void sweep_stopsAtCallTenThousand_ifNotToldOtherwise() throws Exception {
+    int last = 10_000;
+    SweepReport atLimit = sweep().sampling(2 * last, last - 1).run(_ -> {});
+    assertThat(atLimit.isClean()).isTrue();
+    SweepReport behind = sweep().sampling(2 * last, last).run(_ -> {});
+    assertThat(behind.runs()).isOne();
+    assertThat(behind.findings())
+        .hasSize(FaultMode.values().length)
+        .allSatisfy(finding -> {
+          assertThat(finding.problem()).isEqualTo(Problem.NEVER_ENDS);
+          assertThat(finding.callNumber()).isEqualTo(last);
+        });
+  }
+
   private static void recovers(CudaDriver driver) {
     swallow(() -> driver.devices().memGetInfo(0));
     swallow(() -> driver.devices().ctxSynchronize(0));

@@ -1,6 +1,7 @@
 package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.AllocationProperties;
@@ -238,6 +239,34 @@ class SweptProcessTest {
     assertThat(report.findings()).isEmpty();
     assertThat(report.faults()).isEqualTo(2 + 2 + 1);
     assertThat(report.runs()).as("that run is repeated").isEqualTo(1 + 1 + report.faults() + 3);
+  }
+
+  /** Their numbers are others, since those of the first two are in use when they are opened. */
+  @Test
+  void filesThatAreAsManyAsThoseBefore_areNew() throws IOException {
+    assumeTrue(Files.isDirectory(DESCRIPTORS), "the system does not say what is open");
+    Path there = directory.toRealPath();
+    FileChannel first = open("first");
+    FileChannel second = open("second");
+    OpenFiles files = new OpenFiles();
+    open("third");
+    open("fourth");
+    first.close();
+    second.close();
+    assertThat(files.sinceLast().values())
+        .contains(there.resolve("third").toString(), there.resolve("fourth").toString());
+  }
+
+  @Test
+  void interrupt_endsTheWaitForAFileThatStays() throws IOException {
+    assumeTrue(Files.isDirectory(DESCRIPTORS), "the system does not say what is open");
+    OpenFiles files = new OpenFiles();
+    open("stays");
+    LeftInProcess left = LeftInProcess.of(new ThreadGroup("of no run"), files);
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> left.keepsFiles(Duration.ofSeconds(1)))
+        .isInstanceOf(InterruptedException.class);
+    assertThat(Thread.interrupted()).isFalse();
   }
 
   @Test

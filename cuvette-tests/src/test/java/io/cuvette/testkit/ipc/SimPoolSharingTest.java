@@ -146,7 +146,9 @@ class SimPoolSharingTest extends SimSharingBase {
   @Test
   void importedPool_allocatesNothing_andIsNobodysCurrentPool() {
     long mapped = imported(pool(DEVICE));
-    String rule = "was imported (expected: one that this process can allocate from)";
+    String rule =
+        "pool: 0x%x was imported (expected: one that this process can allocate from)"
+            .formatted(mapped);
     CudaStatus status = CudaStatus.INVALID_VALUE;
     assertFails(status, rule, () -> importer.ordered().memAllocFromPoolAsync(0, KIB, mapped, in));
     assertFails(status, rule, () -> importer.pools().deviceSetMemPool(0, mapped));
