@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.instrument.SanitizerException;
+import io.cuvette.testkit.seeds.ThreadsPlan.Wrong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -13,6 +14,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A few right programs; {@code -Dcuvette.seeds=10000} runs as many. */
 class RightProgramsTest {
   private static final int FEW = 12;
+
+  /** Of a wrong program that is found in almost every run. */
+  private static final int MOST_RUNS = 20;
 
   private static final int COUNT = Integer.getInteger("cuvette.seeds", FEW);
 
@@ -81,6 +85,31 @@ class RightProgramsTest {
         throw new AssertionError("seed " + seed, e);
       }
     }
+  }
+
+  @Test
+  void programOfThreadsThatCallTheDriverAtOnce_isRight_underEverySeed() throws Exception {
+    for (int seed = 0; seed < COUNT; seed++) {
+      try {
+        new ThreadsProgram(seed).run();
+      } catch (Exception | AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  /** Whatever the threads do by chance: nobody learns that the first use of a cell is done. */
+  @Test
+  void threadsWithoutOneOrderThatTheyNeed_areFound() throws Exception {
+    int twins = 0;
+    for (int seed = 0; seed < COUNT; seed++) {
+      ThreadsProgram program = new ThreadsProgram(seed);
+      for (Wrong wrong : program.wrongs(true)) {
+        assertThat(program.find(wrong, MOST_RUNS)).as("seed %d: %s", seed, wrong).isNotNull();
+        twins++;
+      }
+    }
+    assertThat(twins).isPositive();
   }
 
   @Test

@@ -3,7 +3,7 @@ package io.cuvette.testkit.seeds;
 import java.util.Locale;
 
 /**
- * Runs six right random programs under each of many seeds, on the simulated device below the
+ * Runs seven right random programs under each of many seeds, on the simulated device below the
  * sanitizer, and prints which seeds failed: none should.
  *
  * <p>Arguments: the first seed, how many, and for how many seconds at most.
@@ -27,6 +27,7 @@ public final class SeedsMain {
         new HandoverProgram(seed).run();
         new ServiceProgram(seed).run();
         new ShapesProgram(seed).run();
+        new ThreadsProgram(seed).run();
       } catch (Exception | AssertionError e) {
         failed++;
         System.out.println("seed " + seed + ": " + e);
