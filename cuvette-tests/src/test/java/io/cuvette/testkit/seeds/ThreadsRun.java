@@ -67,8 +67,11 @@ final class ThreadsRun {
   private final List<CompletableFuture<Long>> addresses = new ArrayList<>();
   private final Map<Integer, MemorySegment> pinned = new HashMap<>();
   private final long scratch;
-  private final long words;
-  private final MemorySegment hostWords;
+
+  /** Each a block of its own: a kernel that is given one may write all behind it. */
+  private final List<Long> words = new ArrayList<>();
+
+  private final List<MemorySegment> hostWords = new ArrayList<>();
   private final Map<Integer, ThreadsStep> at = new ConcurrentHashMap<>();
   private final CountDownLatch start = new CountDownLatch(1);
   private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -85,9 +88,11 @@ final class ThreadsRun {
     events = plan.events.stream().mapToLong(_ -> driver.events().eventCreate(0, 2)).toArray();
     plan.allLanes().forEach(lane -> streams.put(lane, handle(lane)));
     scratch = driver.memory().memAlloc(0, 64);
-    words = driver.memory().memAlloc(0, 4L * plan.words + 4);
-    driver.transfers().memsetD32Async(0, words, 0, plan.words + 1, 0);
-    hostWords = driver.memory().memHostAlloc(0, 4L * plan.words + 4, 0).fill((byte) 0);
+    for (int i = 0; i < plan.words; i++) {
+      words.add(driver.memory().memAlloc(0, 4));
+      driver.transfers().memsetD32Async(0, words.getLast(), 0, 1, 0);
+      hostWords.add(driver.memory().memHostAlloc(0, 4, 0).fill((byte) 0));
+    }
     plan.ops.blocks.forEach(this::open);
     driver.devices().ctxSynchronize(0);
   }
@@ -228,8 +233,8 @@ final class ThreadsRun {
         .filter(stream -> !StreamHandle.isBuiltIn(stream))
         .forEach(stream -> driver.streams().streamDestroy(0, stream));
     driver.memory().memFree(0, scratch);
-    driver.memory().memFree(0, words);
-    driver.memory().memFreeHost(0, hostWords.address());
+    words.forEach(word -> driver.memory().memFree(0, word));
+    hostWords.forEach(word -> driver.memory().memFreeHost(0, word.address()));
     kernels.unload();
     driver.close();
   }
@@ -368,12 +373,12 @@ final class ThreadsRun {
 
   /** A kernel writes a word that the host waits for. */
   void tell(int word, Lane lane) {
-    launch(ADD, stream(lane), hostWords.address() + 4L * word, 0, 1, 1);
+    launch(ADD, stream(lane), hostWords.get(word).address(), 0, 1, 1);
   }
 
   void awaitTold(int word) {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
-    while ((int) INT.getVolatile(hostWords, 4L * word) == 0) {
+    while ((int) INT.getVolatile(hostWords.get(word), 0L) == 0) {
       if (System.nanoTime() > end) {
         throw new AssertionError("nobody wrote word %d; the threads are at %s".formatted(word, at));
       }
@@ -388,7 +393,7 @@ final class ThreadsRun {
 
   /** A kernel or a fill writes a word that a stream waits for. */
   void set(int word, boolean isKernel, Lane lane) {
-    long address = words + 4L * word;
+    long address = words.get(word);
     if (isKernel) {
       launch(ADD, stream(lane), address, 0, 1, 1);
     } else {
@@ -397,7 +402,7 @@ final class ThreadsRun {
   }
 
   void followWord(int word, Lane lane) {
-    driver.streams().streamWaitValue32(0, stream(lane), words + 4L * word, 1, 1);
+    driver.streams().streamWaitValue32(0, stream(lane), words.get(word), 1, 1);
   }
 
   void record(int event, Lane lane) {
@@ -453,11 +458,11 @@ final class ThreadsRun {
   }
 
   void holdByWord(int word, Lane lane) {
-    long address = hostWords.address() + 4L * word;
+    long address = hostWords.get(word).address();
     driver.streams().streamWaitValue32(0, stream(lane), address, 1, 1);
   }
 
   void open(int word) {
-    INT.setVolatile(hostWords, 4L * word, 1);
+    INT.setVolatile(hostWords.get(word), 0L, 1);
   }
 }
