@@ -351,6 +351,42 @@ class SanitizerMeanwhileTest {
     }
   }
 
+  /** Of two calls at once the driver may have that first which asked last. */
+  @Test
+  void kernelThatTells_whileAnEarlierLaunchOfItsStreamHasNotBegun_tells() {
+    MemorySegment words = watching.memory().memHostAlloc(0, 2 * Integer.BYTES, 0);
+    words.fill((byte) 0);
+    var first = telling(words.address());
+    var second = telling(words.address() + Integer.BYTES);
+    long filled = watching.memory().memAlloc(0, BYTES);
+    before.add(() -> {
+      fill(filled, BYTES, one);
+      watching.kernels().launchKernel(0, one, second.kernel(), ONE, second.parameters());
+      while (words.get(ValueLayout.JAVA_INT, Integer.BYTES) == 0) {
+        assertThat(watching.streams().streamQuery(0, blocking)).isTrue(); // the host goes on
+      }
+      fill(filled, BYTES, other);
+    });
+    watching.kernels().launchKernel(0, one, first.kernel(), ONE, first.parameters());
+    watching.streams().streamSynchronize(0, one);
+    assertThat(found).isEmpty();
+  }
+
+  /** Then the function says nothing about it. */
+  @Test
+  void workThatAFunctionHolds_whichReturnsDuringACall_isHeldAgainstTheCall() {
+    CountDownLatch over = new CountDownLatch(1);
+    watching.streams().launchHostFunc(0, one, () -> Latches.await(opened));
+    fill(block, BYTES, one);
+    below.streams().launchHostFunc(0, one, over::countDown);
+    before.add(() -> {
+      opened.countDown();
+      Latches.await(over);
+    });
+    fill(block, BYTES, other);
+    assertOnly(Misuse.RACE);
+  }
+
   /** What writes to the block, and then to a word. */
   private GraphNodeParams.Kernel telling(long address) {
     SimulatedKernel kernel =

@@ -74,11 +74,11 @@ public final class AccessHistory {
         use -> mayWrite(use.range().kind()) && use.site() != allocated && !order.isFinished(use));
   }
 
-  /** Gives the stream of each write of bytes of a range. */
-  void writers(Range range, Consumer<Lane> each) {
+  /** Gives the stream of each write of bytes of a range that is not known to be finished. */
+  void writers(Range range, HappensBefore order, Consumer<Lane> each) {
     Predicate<Access> passing =
         use -> {
-          if (mayWrite(use.range().kind())) {
+          if (mayWrite(use.range().kind()) && !order.isFinished(use)) {
             each.accept(use.lane());
           }
           return false;

@@ -329,7 +329,7 @@ public final class KnownMemory {
       }
     }
     if (isSeen && work.watcher() instanceof TouchedBytes touched) {
-      telling.begins(touched, lane, turn.work());
+      telling.begins(touched, turn.work());
     }
   }
 
@@ -375,7 +375,7 @@ public final class KnownMemory {
     if (block == null) {
       return;
     }
-    block.uses.writers(word, writer -> order.await(lane, writer));
+    block.uses.writers(word, order, writer -> order.await(lane, writer));
     MemorySegment seen = block.seen(word);
     if (seen != null) {
       order.gate(

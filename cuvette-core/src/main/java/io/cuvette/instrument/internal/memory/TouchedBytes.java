@@ -36,6 +36,9 @@ final class TouchedBytes extends Beginnings implements LaunchWatcher {
 
   private boolean hasRun;
 
+  /** Set before the driver has the launch. */
+  private @Nullable Runnable telling;
+
   /** How many runs were noted and are not over. */
   private final AtomicLong pending = new AtomicLong();
 
@@ -75,8 +78,9 @@ final class TouchedBytes extends Beginnings implements LaunchWatcher {
     pending.incrementAndGet();
   }
 
-  boolean isAny() {
-    return !pages.isEmpty();
+  /** Has it tell once, as it touches its first byte. */
+  void tells(Runnable begun) {
+    telling = begun;
   }
 
   /** A byte that was touched and is not before the end of what may be from there on; 0 if none. */
@@ -145,6 +149,11 @@ final class TouchedBytes extends Beginnings implements LaunchWatcher {
   public void touched(long address, int bytes, Touch touch) {
     if (areAny() && pending.get() == 0) {
       haveBegun();
+    }
+    Runnable begun = telling;
+    if (begun != null) {
+      telling = null;
+      begun.run();
     }
     if (hasRun) {
       always = always == this ? both(this) : always; // this has more from now on

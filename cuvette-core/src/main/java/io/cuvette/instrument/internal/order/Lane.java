@@ -60,7 +60,6 @@ public final class Lane {
     this.place = place;
     this.count = place.last;
     this.finished = place.last;
-    seen.raise(this, count);
   }
 
   /** Queues a piece of work and gives its number. */
@@ -89,11 +88,6 @@ public final class Lane {
   /** Whether all that is queued so far is finished. */
   boolean isFinished() {
     return finished >= count;
-  }
-
-  /** Whether the first piece of work that a clock of this does not know is finished. */
-  public boolean isBehind(Clock known) {
-    return isFinished(known.last(this) + 1);
   }
 
   /** Whether a piece of work is known to be finished. */

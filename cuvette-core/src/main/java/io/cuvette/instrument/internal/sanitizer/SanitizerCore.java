@@ -280,7 +280,7 @@ public final class SanitizerCore {
   /**
    * Work that was checked.
    *
-   * @param noted how much had been noted then
+   * @param noted how much had been noted then; -1 if gates may have opened since
    * @param isRight whether nothing was found
    */
   private record Checked(Work work, Lane lane, Turn turn, long noted, boolean isRight) {}
@@ -290,7 +290,8 @@ public final class SanitizerCore {
     Lane lane = streams.lane(work.device, work.stream, work.site, findings);
     Turn turn = streams.order.turn(lane);
     checkWork(work, lane, turn, findings);
-    return lane == null ? null : new Checked(work, lane, turn, noted, findings.isEmpty());
+    long before = streams.order.hasGates() ? -1 : noted;
+    return lane == null ? null : new Checked(work, lane, turn, before, findings.isEmpty());
   }
 
   private void checkAgain(Checked checked, Findings findings) {
