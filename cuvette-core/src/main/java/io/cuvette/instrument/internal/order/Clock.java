@@ -54,8 +54,8 @@ public final class Clock {
     }
     int length = Math.max(parts.length, other.parts.length);
     long[][] all = new long[length][];
-    boolean isAsHere = length == parts.length;
-    boolean isAsThere = length == other.parts.length;
+    boolean isAsHere = true;
+    boolean isAsThere = true;
     for (int i = 0; i < length; i++) {
       all[i] = last(part(i), other.part(i));
       isAsHere &= all[i] == part(i);

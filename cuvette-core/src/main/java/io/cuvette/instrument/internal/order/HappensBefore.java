@@ -245,7 +245,6 @@ public final class HappensBefore {
       if (lane.isFinished() || (isOld && !gates.containsKey(lane))) {
         streams -= isPart ? 0 : 1;
         lane.retire();
-        progress++;
         gone.add(lane);
       }
     }

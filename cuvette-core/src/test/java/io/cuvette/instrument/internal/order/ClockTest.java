@@ -95,4 +95,12 @@ class ClockTest {
     assertThat(clock.isAs(knowing)).isFalse();
     assertThat(knowing.last(lane(3))).isEqualTo(4);
   }
+
+  @Test
+  void whatIsKnown_isNotForgottenForLess() {
+    Clock clock = new Clock();
+    clock.raise(lane(3), 5);
+    clock.raise(lane(3), 4);
+    assertThat(clock.last(lane(3))).isEqualTo(5);
+  }
 }

@@ -14,7 +14,9 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 class HappensBeforeTest {
@@ -160,6 +162,33 @@ class HappensBeforeTest {
     assertThat(order.closedBefore(other)).hasSize(1);
     order.finish(lane.known());
     assertThat(order.closedBefore(lane)).isEmpty();
+  }
+
+  /** What is behind the first of two gates waits for that one alone. */
+  @Test
+  void streamBehindTheFirstOfTwoGates_isNotBehindTheSecond() {
+    AtomicBoolean first = new AtomicBoolean(true);
+    order.gate(lane, first::get);
+    long between = lane.next();
+    other.seen.merge(lane.known());
+    order.gate(lane, () -> true);
+    assertThat(lane.next()).as("behind the second").isGreaterThan(between);
+    List<BooleanSupplier> closed = order.closedBefore(other);
+    assertThat(closed).singleElement().matches(BooleanSupplier::getAsBoolean);
+    first.set(false);
+    assertThat(closed).singleElement().matches(gate -> !gate.getAsBoolean());
+    assertThat(order.closedBefore(other)).isEmpty();
+    assertThat(order.closedBefore(lane)).hasSize(1);
+  }
+
+  @Test
+  void gatesThatAreOpen_areForgotten_onceAnythingIsDone() {
+    order.gate(lane, () -> false);
+    order.gate(other, () -> true);
+    order.finish(new Clock());
+    assertThat(order.hasGates()).isTrue();
+    order.finish(other.known());
+    assertThat(order.hasGates()).isFalse();
   }
 
   @Test
