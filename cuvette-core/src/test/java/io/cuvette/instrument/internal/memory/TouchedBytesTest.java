@@ -11,6 +11,7 @@ import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,6 +40,32 @@ class TouchedBytesTest {
       assertThat(first.conflict(writer))
           .isEqualTo(new Conflict(page * 4096L + 3, Touch.READ, Touch.WRITE));
     }
+  }
+
+  /** A node may run for one launch while the next one is on its way to the driver. */
+  @Test
+  void run_notesALaunch_ofWhichNothingWasNoted_andNoOther() {
+    AtomicInteger noted = new AtomicInteger();
+    Runnable launch = noted::incrementAndGet;
+    first.expect();
+    first.begins(launch);
+    first.touched(BASE, 4, Touch.READ);
+    assertThat(noted).as("the run of the launch before").hasValue(0);
+    first.ran();
+    first.touched(BASE, 4, Touch.READ);
+    assertThat(noted).hasValue(1);
+    first.expect();
+    first.touched(BASE, 4, Touch.READ);
+    assertThat(noted).as("it is noted").hasValue(1);
+    first.ran();
+    first.ran(); // once more than was expected, as in a loop
+    first.expect();
+    first.touched(BASE, 4, Touch.READ);
+    assertThat(noted).hasValue(1);
+    first.ran();
+    first.ends(launch);
+    first.touched(BASE, 4, Touch.READ);
+    assertThat(noted).as("its call is back").hasValue(1);
   }
 
   @Test
