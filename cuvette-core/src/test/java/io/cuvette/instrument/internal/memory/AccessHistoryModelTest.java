@@ -171,6 +171,24 @@ class AccessHistoryModelTest {
     assertThat(met).hasSize(KEPT_LAUNCHES + 1);
   }
 
+  /** Who waits for what they write learns nothing of what their streams do since. */
+  @Test
+  void writers_areThoseThatAreNotDone() {
+    Lane done = known.create(0, 0x100, false, null);
+    Lane pending = known.create(0, 0x101, false, null);
+    Lane reading = known.create(0, 0x102, false, null);
+    for (Lane lane : List.of(done, pending)) {
+      Range range = new Range(BASE, 64, Kind.USE, false);
+      history.add(new Access(lane, lane.next(), range, SITE), known.order);
+    }
+    Range word = new Range(BASE + 4, 4, Kind.READ, false);
+    history.add(new Access(reading, reading.next(), word, SITE), known.order);
+    known.order.finish(known.workOf(done));
+    List<Lane> writers = new ArrayList<>();
+    history.writers(word, known.order, writers::add);
+    assertThat(writers).containsExactly(pending);
+  }
+
   /** A write stands in for the launches before it, of all bytes. */
   @Test
   void launches_areNotKept_onceAWriteStandsInForThem() {
