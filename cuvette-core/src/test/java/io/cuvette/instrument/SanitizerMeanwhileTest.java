@@ -295,6 +295,18 @@ class SanitizerMeanwhileTest {
     assertThat(found).isEmpty();
   }
 
+  @Test
+  void launchBehindAFunction_comesAfterWhatTheHostKnowsWhenItReturns() {
+    long executable = executable(new GraphNodeParams.Fill(block, 3, 1, BYTES));
+    fill(block, BYTES, other);
+    watching.streams().launchHostFunc(0, one, () -> Latches.await(opened));
+    watching.graphs().graphLaunch(0, executable, one);
+    watching.streams().streamSynchronize(0, other);
+    opened.countDown();
+    watching.streams().streamSynchronize(0, one);
+    assertThat(found).isEmpty();
+  }
+
   /** A function may run, and tell that what is before it is done, before the call is back. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
