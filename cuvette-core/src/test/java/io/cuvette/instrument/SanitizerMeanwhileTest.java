@@ -326,6 +326,7 @@ class SanitizerMeanwhileTest {
       fill(block, BYTES, other);
     });
     watching.graphs().graphLaunch(0, executable, one);
+    fill(block, BYTES, other);
     watching.streams().streamSynchronize(0, one);
     assertThat(found).isEmpty();
 
