@@ -3,11 +3,14 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Latches;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.StreamHandle;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -278,5 +281,27 @@ class SanitizerSmallRulesTest extends SanitizerTestBase {
         .isThrownBy(() -> throwing.streams().launchHostFunc(0, first, runs::incrementAndGet))
         .withMessageContaining("HOST_RACE");
     assertThat(runs).hasValue(1);
+  }
+
+  /** A function must not throw: what is found as it begins is thrown by a call of the program. */
+  @Test
+  void mistakeThatAFunctionShows_isThrownByTheNextCall_andLeavesTheDeviceAsItIs() {
+    try (SimulatedDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      SanitizerDriver driver = SanitizerDriver.throwing(below);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long block = driver.memory().memAlloc(0, 64);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, 64, 0).fill((byte) 1);
+      driver.transfers().memcpyAsync(0, block, pinned.address(), 64, stream);
+      pinned.fill((byte) 2);
+      driver.streams().launchHostFunc(0, stream, () -> {});
+      below.streams().streamSynchronize(0, stream);
+      assertThatThrownBy(() -> driver.streams().streamSynchronize(0, stream))
+          .isInstanceOf(SanitizerException.class)
+          .hasMessageContaining("HOST_RACE");
+      driver.streams().streamSynchronize(0, stream);
+      driver.memory().memFree(0, block);
+      driver.memory().memFreeHost(0, pinned.address());
+      driver.streams().streamDestroy(0, stream);
+    }
   }
 }

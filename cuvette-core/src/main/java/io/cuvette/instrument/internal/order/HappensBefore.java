@@ -57,6 +57,9 @@ public final class HappensBefore {
   /** How often somebody learned that work is done. */
   private long progress;
 
+  /** What the retired blocking streams of a device came behind, as its legacy stream does. */
+  private final Map<Integer, Clock> behindEnded = new HashMap<>();
+
   private final Map<Integer, Lane> legacy = new HashMap<>();
 
   /** The per-thread streams, by device. */
@@ -106,9 +109,13 @@ public final class HappensBefore {
     if (lane != standard) {
       return new Turn(lane, standard.known().copy());
     }
-    Turn turn = new Turn(lane, null);
+    Turn turn = new Turn(lane, behindEnded(lane.device).copy());
     onDevice(lane.device).forEach(turn::add);
     return turn;
+  }
+
+  private Clock behindEnded(int device) {
+    return behindEnded.computeIfAbsent(device, _ -> new Clock());
   }
 
   /**
@@ -187,6 +194,7 @@ public final class HappensBefore {
   public boolean isBeforeNext(Access earlier, Lane lane) {
     Lane standard = legacy.get(lane.device);
     return isBefore(earlier, lane)
+        || (lane == standard && behindEnded(lane.device).covers(earlier.lane(), earlier.number()))
         || (standard != null
             && lane.blocking
             && (lane == standard ? onDevice(lane.device) : Set.of(standard))
@@ -245,6 +253,9 @@ public final class HappensBefore {
       if (lane.isFinished() || (isOld && !gates.containsKey(lane))) {
         streams -= isPart ? 0 : 1;
         lane.retire();
+        if (lane.blocking) {
+          behindEnded(lane.device).merge(lane.seen);
+        }
         gone.add(lane);
       }
     }

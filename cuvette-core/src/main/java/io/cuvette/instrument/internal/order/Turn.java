@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 public final class Turn {
   private final @Nullable Lane lane;
 
-  /** What the legacy default stream is behind, of another one's turn. */
+  /** What the legacy default stream is behind, or, of its own turn, what ended streams were. */
   private final @Nullable Clock standard;
 
   /** What the legacy default stream has to come behind. */

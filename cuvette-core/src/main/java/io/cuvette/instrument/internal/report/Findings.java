@@ -33,6 +33,12 @@ public final class Findings {
             Misuse.LEAK, what + " is never freed; made by " + made.call(), List.of(made.site())));
   }
 
+  /** Takes over what others found. */
+  public void takeAll(Findings others) {
+    reports.addAll(others.reports);
+    others.reports.clear();
+  }
+
   public boolean isEmpty() {
     return reports.isEmpty();
   }

@@ -60,6 +60,9 @@ public final class SanitizerCore {
   /** What asks whether an event has passed that other processes see: they may have told. */
   final Map<Long, Runnable> shown = new ConcurrentHashMap<>();
 
+  /** What was found within the driver. Under the lock alone. */
+  private final Findings late = new Findings();
+
   /** How many pieces of work were noted. Under the lock alone. */
   private long noted;
 
@@ -83,11 +86,25 @@ public final class SanitizerCore {
     lock.lock();
     try {
       result = step.apply(findings);
+      findings.takeAll(late);
     } finally {
       lock.unlock();
     }
     findings.deliver(consumer, ignored);
     return result;
+  }
+
+  /**
+   * Runs a step within the driver, such as in a function of the host, where a consumer must not
+   * throw: what it finds is reported by the next call of the program.
+   */
+  private void within(Consumer<Findings> step) {
+    lock.lock();
+    try {
+      step.accept(late);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Runs a step without a result under the lock, then reports its findings. */
@@ -149,7 +166,7 @@ public final class SanitizerCore {
     AtomicBoolean isNoted = new AtomicBoolean();
     Runnable once =
         () ->
-            check(findings -> {
+            within(findings -> {
               if (!isNoted.getAndSet(true)) {
                 note.accept(findings);
               }
@@ -158,6 +175,7 @@ public final class SanitizerCore {
     try {
       call.run();
       once.run();
+      check(_ -> {}); // reports what is found
     } finally {
       begun.forEach(each -> each.ends(once));
     }
@@ -261,6 +279,11 @@ public final class SanitizerCore {
 
   void finish(Clock work) {
     check(findings -> memory.finished(work, findings));
+  }
+
+  /** The same for a function of the host that begins. */
+  void finishWithin(Clock work) {
+    within(findings -> memory.finished(work, findings));
   }
 
   boolean finishIf(boolean done, Clock work) {

@@ -42,7 +42,7 @@ public final class SanitizerGraphs extends ForwardingGraphs {
           new GraphNodeParams.Kernel(
               kernel, shape, given.watchedBy(core.memory.launches.watcher()));
       case GraphNodeParams.Host(var function) when !(function instanceof HostFunction) ->
-          new GraphNodeParams.Host(new HostFunction(function, core::finish));
+          new GraphNodeParams.Host(new HostFunction(function, core::finishWithin));
       default -> params;
     };
   }

@@ -93,7 +93,7 @@ public final class SanitizerStreams implements StreamCalls {
 
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
-    HostFunction told = new HostFunction(function, core::finish);
+    HostFunction told = new HostFunction(function, core::finishWithin);
     Lane lane = core.lane("launchHostFunc", device, stream);
     CallTrace site = CallTrace.passing("launchHostFunc", "stream", stream);
     Turn turn = core.turn(lane);

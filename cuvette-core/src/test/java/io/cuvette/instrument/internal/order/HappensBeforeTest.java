@@ -182,6 +182,22 @@ class HappensBeforeTest {
     assertThat(order.closedBefore(lane)).hasSize(1);
   }
 
+  /** Its work is done, and what it waits for is not. */
+  @Test
+  void defaultStream_isBehindWhatABlockingStreamWaitedForThatIsGone() {
+    Lane blocking = order.create(0, "a blocking stream", true);
+    Lane standard = order.standard(0, 0);
+    Access use = new Access(lane, lane.next(), RANGE, CallTrace.passing("use"));
+    blocking.seen.merge(lane.known());
+    order.destroy(blocking);
+    assertThat(blocking.isRetired()).isTrue();
+    assertThat(order.isBeforeNext(use, standard)).isTrue();
+    assertThat(order.isBeforeNext(use, order.create(0, "another blocking one", true))).isFalse();
+    order.turn(standard).take();
+    assertThat(order.isBefore(use, standard)).isTrue();
+    assertThat(order.isBefore(use, other)).isFalse();
+  }
+
   @Test
   void gatesThatAreOpen_areForgotten_onceAnythingIsDone() {
     order.gate(lane, () -> false);
