@@ -199,6 +199,19 @@ class HappensBeforeTest {
   }
 
   @Test
+  void defaultStream_isNotBehindWhatANonBlockingStreamWaitedForThatIsGone() {
+    Lane standard = order.standard(0, 0);
+    Access use = new Access(lane, lane.next(), RANGE, CallTrace.passing("use"));
+    Lane brief = order.create(0, "a stream that does not block", false);
+    brief.seen.merge(lane.known());
+    order.destroy(brief);
+    assertThat(brief.isRetired()).isTrue();
+    assertThat(order.isBeforeNext(use, standard)).isFalse();
+    order.turn(standard).take();
+    assertThat(order.isBefore(use, standard)).isFalse();
+  }
+
+  @Test
   void gatesThatAreOpen_areForgotten_onceAnythingIsDone() {
     order.gate(lane, () -> false);
     order.gate(other, () -> true);
