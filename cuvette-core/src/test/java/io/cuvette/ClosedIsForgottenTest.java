@@ -160,6 +160,40 @@ class ClosedIsForgottenTest {
     }
   }
 
+  /** A thread that has memory in its own stream, and has ended. */
+  private static WeakReference<Object> threadThatAllocates(CudaDevice device, MemoryResource pool)
+      throws InterruptedException {
+    Thread thread =
+        Thread.ofPlatform()
+            .start(() -> {
+              CudaStream own = device.perThreadStream();
+              try (Buffer buffer = pool.allocate(512, own)) {
+                buffer.fill((byte) 1, own);
+                own.synchronize();
+              }
+            });
+    thread.join();
+    return new WeakReference<>(thread);
+  }
+
+  @Test
+  void threadsThatAllocatedInTheirOwnStreams_areNotKept_norIsTheirMemory()
+      throws InterruptedException {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        MemoryPool pool = new MemoryPool(cuda)) {
+      List<WeakReference<Object>> threads = new ArrayList<>();
+      for (int i = 0; i < 20; i++) {
+        threads.add(threadThatAllocates(cuda.device(0), pool));
+      }
+      assertThat(pool.totalBytes()).isLessThan(20 * 512);
+      CudaStream _ = cuda.device(0).perThreadStream();
+      cuda.device(0).synchronize();
+      briefStream(cuda.device(0)); // looks at the marks of those that are gone
+      assertThat(pool.trim(Duration.ZERO)).isPositive();
+      threads.forEach(ClosedIsForgottenTest::checkForgotten);
+    }
+  }
+
   /** What has the memory of a stream in a capture. */
   private static WeakReference<Object> capturedIn(CudaStream stream, MemoryPool pool) {
     List<WeakReference<Object>> found = new ArrayList<>();

@@ -13,7 +13,6 @@ import io.cuvette.internal.fence.StreamLocal;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ObjectEnding;
-import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -92,13 +91,11 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   }
 
   /** The default stream of this thread. */
-  public static DriverStream perThread(
-      Streams streams, Device device, ReferenceQueue<Object> forgotten) {
+  public static DriverStream perThread(Streams streams, Device device) {
     DriverStream state =
         new DriverStream(
             streams, device, StreamHandle.PER_THREAD, false, Thread.currentThread(), null);
-    state.ending =
-        new ObjectEnding(state, state.session, new OfThread(state.toString()), forgotten);
+    state.ending = new ObjectEnding(state, state.session, state, null);
     state.expose();
     return state;
   }
@@ -131,19 +128,6 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return ending;
   }
 
-  /**
-   * A per-thread stream, which must not keep its thread reachable: nothing of it is to be ended.
-   */
-  private record OfThread(String text) implements ObjectEnding.Ended {
-    @Override
-    public void end(ObjectEnding ending) {}
-
-    @Override
-    public String toString() {
-      return text;
-    }
-  }
-
   /** Whether the handle is one of the three that exist from the start. */
   public boolean isBuiltIn() {
     return StreamHandle.isBuiltIn(handle);
@@ -151,8 +135,8 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   public void checkUsable() {
     session.checkOpen();
-    ending.checkOpen();
     checkThread();
+    ending.checkOpen();
   }
 
   /**
@@ -314,6 +298,11 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   /** Whether this is the per-thread default stream of another thread. */
   public boolean isConfinedElsewhere() {
     return confinedTo != null && !confinedTo.equals(Thread.currentThread());
+  }
+
+  /** Whether this is the per-thread default stream of a thread that has ended. */
+  public boolean isOfEndedThread() {
+    return confinedTo != null && !confinedTo.isAlive();
   }
 
   @Override

@@ -21,7 +21,6 @@ import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
-import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -45,15 +44,13 @@ public final class Streams {
   private final List<DriverStream> legacyStreams;
   private final ConcurrentHashMap<Key, DriverStream> byId = new ConcurrentHashMap<>();
 
-  /** The ends of the per-thread streams: a list of the streams would keep their threads. */
-  private final Set<ObjectEnding> perThreadEnds = ConcurrentHashMap.newKeySet();
+  /** The per-thread streams, of threads that were alive when last looked at. */
+  private final Set<DriverStream> perThread = ConcurrentHashMap.newKeySet();
 
   private final EndedStreams ended = new EndedStreams();
 
   /** Streams that were closed while they took part in a capture. */
   private final ConcurrentLinkedQueue<DriverStream> captured = new ConcurrentLinkedQueue<>();
-
-  private final ReferenceQueue<Object> forgottenPerThread = new ReferenceQueue<>();
 
   /** What pools take for a stream in the place of one that captures. */
   private final ConcurrentHashMap<CaptureKey, DriverStream> ofCaptures = new ConcurrentHashMap<>();
@@ -251,13 +248,21 @@ public final class Streams {
 
   /** The default stream of this thread, once for each device. */
   public DriverStream perThread(Device device) {
-    for (var each = forgottenPerThread.poll(); each != null; each = forgottenPerThread.poll()) {
-      perThreadEnds.remove(each);
-    }
-    DriverStream state = DriverStream.perThread(this, device, forgottenPerThread);
-    perThreadEnds.add(state.ending());
+    endThoseOfEndedThreads();
+    DriverStream state = DriverStream.perThread(this, device);
+    perThread.add(state);
     session.checkOpen(); // again: whoever ends it may not have seen the new one
     return state;
+  }
+
+  private void endThoseOfEndedThreads() {
+    perThread.stream().filter(DriverStream::isOfEndedThread).forEach(this::endOfThread);
+  }
+
+  private void endOfThread(DriverStream state) {
+    if (perThread.remove(state)) {
+      session.gate().run(state::endNow);
+    }
   }
 
   /** Has a stream end once the capture that it takes part in does. */
@@ -291,6 +296,7 @@ public final class Streams {
       ofGraphs.poll();
     }
     endCaptured();
+    endThoseOfEndedThreads();
   }
 
   /** Retires the caches of captures once their graphs are gone. */
@@ -404,7 +410,7 @@ public final class Streams {
       legacyStream(device).ending().awaitQueueing();
     }
     byId.values().forEach(state -> state.ending().awaitQueueing());
-    perThreadEnds.forEach(ObjectEnding::awaitQueueing);
+    perThread.forEach(state -> state.ending().awaitQueueing());
   }
 
   /** Nobody uses a stream any more, at the end of all: its thread waits for those who do. */
@@ -414,7 +420,7 @@ public final class Streams {
       legacyStream(device).ending().takeOver();
     }
     byId.values().forEach(state -> state.ending().takeOver());
-    perThreadEnds.forEach(Ending::takeOver);
+    perThread.forEach(state -> state.ending().takeOver());
   }
 
   public void forget(DriverStream state) {

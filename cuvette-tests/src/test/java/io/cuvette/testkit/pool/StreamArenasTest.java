@@ -17,7 +17,9 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
@@ -26,17 +28,17 @@ class StreamArenasTest {
   private static final int QUEUED = 200;
 
   @CudaTest
-  void threadsOnTheNullStream_shareItsBlocks(Cuda cuda) throws InterruptedException {
+  void threadsOnTheNullStream_shareItsBlocks(Cuda cuda) {
     assertThat(otherThreadsAddress(cuda, device -> device.nullStream(), true)).isTrue();
   }
 
   @CudaTest
-  void threadsOnOneStream_shareItsBlocks(Cuda cuda, CudaStream shared) throws InterruptedException {
+  void threadsOnOneStream_shareItsBlocks(Cuda cuda, CudaStream shared) {
     assertThat(otherThreadsAddress(cuda, device -> shared, true)).isTrue();
   }
 
   @CudaTest
-  void perThreadStreams_haveArenasOfTheirOwn(Cuda cuda) throws InterruptedException {
+  void perThreadStreams_haveArenasOfTheirOwn(Cuda cuda) {
     assertThat(otherThreadsAddress(cuda, device -> device.perThreadStream(), false)).isTrue();
   }
 
@@ -49,26 +51,30 @@ class StreamArenasTest {
     }
   }
 
-  /** Frees on one thread, allocates on a second, and compares. */
+  /** Frees on one thread, allocates on a second while the first is alive, and compares. */
   private static boolean otherThreadsAddress(
-      Cuda cuda, Function<CudaDevice, CudaStream> stream, boolean same)
-      throws InterruptedException {
+      Cuda cuda, Function<CudaDevice, CudaStream> stream, boolean same) {
     try (MemoryPool pool = new MemoryPool(cuda)) {
       AtomicLong first = new AtomicLong();
       AtomicLong second = new AtomicLong();
-      for (AtomicLong address : new AtomicLong[] {first, second}) {
-        Thread thread =
-            Thread.ofPlatform()
-                .start(() -> {
-                  try (Buffer buffer = pool.allocate(4 * UNIT, stream.apply(cuda.device(0)))) {
-                    address.set(buffer.address());
-                  }
-                });
-        thread.join();
-      }
+      Consumer<AtomicLong> allocates =
+          address -> {
+            try (Buffer buffer = pool.allocate(4 * UNIT, stream.apply(cuda.device(0)))) {
+              address.set(buffer.address());
+            }
+          };
+      run(() -> {
+        allocates.accept(first);
+        run(() -> allocates.accept(second));
+      });
       assertThat(first.get()).isNotZero();
       return same == (first.get() == second.get());
     }
+  }
+
+  /** In a thread that ends. */
+  private static void run(Runnable step) {
+    CompletableFuture.runAsync(step, Thread.ofPlatform()::start).join();
   }
 
   /** Nothing tells when its own work is done but that all of the device is. */
