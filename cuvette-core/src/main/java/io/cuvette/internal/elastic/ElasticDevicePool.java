@@ -459,7 +459,7 @@ public final class ElasticDevicePool extends DevicePool {
 
   @Override
   protected long freeBytesOf(BlockCache cache) {
-    return heap.freeBytesOf((ElasticCache) cache);
+    return heap.freeBytesOf((ElasticCache) cache) + heap.count(caches).doneBytes; // of no stream
   }
 
   @Override

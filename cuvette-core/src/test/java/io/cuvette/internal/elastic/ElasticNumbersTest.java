@@ -170,6 +170,23 @@ class ElasticNumbersTest {
             });
   }
 
+  /** What is done may be taken by every stream. */
+  @Test
+  void memoryWhoseWorkIsDone_isNotOfOtherStreams() {
+    pool.setLimit(MemoryLimit.ofBytes(8 * MIB));
+    Buffer own = pool.allocate(6 * MIB, home);
+    own.fill((byte) 1, home);
+    home.synchronize();
+    own.close();
+    assertThatThrownBy(() -> pool.allocate(16 * MIB, home))
+        .isInstanceOfSatisfying(
+            OutOfDeviceMemoryException.class,
+            e -> {
+              assertThat(e.details().freeBytes()).isEqualTo(6 * MIB);
+              assertThat(e.details().otherStreamsFreeBytes()).isZero();
+            });
+  }
+
   /** Where small blocks end and others begin, for the heap and for what lies in front of it. */
   @Test
   void blockOfTheSizeBetween_isALargeOne() {
