@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.node.GraphNodes;
 import io.cuvette.internal.node.NodeId;
@@ -115,14 +116,10 @@ public final class GraphDefinition implements AutoCloseable {
     int least = withSeveralBodies ? SEVERAL_BODIES_SINCE : CONDITIONS_SINCE;
     int version = graph.core().device().session().driverVersion();
     if (version < least) {
+      String bodies = withSeveralBodies ? " with several bodies" : "";
       throw new UnsupportedOperationException(
-          "conditional nodes%s need CUDA %d.%d (the driver has %d.%d)"
-              .formatted(
-                  withSeveralBodies ? " with several bodies" : "",
-                  least / 1000,
-                  least % 1000 / 10,
-                  version / 1000,
-                  version % 1000 / 10));
+          "conditional nodes%s need CUDA %s (the driver has %s)"
+              .formatted(bodies, CudaVersion.text(least), CudaVersion.text(version)));
     }
   }
 

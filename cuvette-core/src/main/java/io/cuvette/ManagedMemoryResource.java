@@ -7,6 +7,7 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.internal.driverpool.BorrowedPool;
 import io.cuvette.internal.driverpool.DriverPool;
 import io.cuvette.internal.driverpool.MadePool;
@@ -131,7 +132,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
       throw new CudaException(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
           "ManagedMemoryResource",
-          "the driver supports CUDA %d (expected: >= %d)".formatted(version, FIRST_VERSION));
+          CudaVersion.tooOld(version, FIRST_VERSION));
     }
   }
 

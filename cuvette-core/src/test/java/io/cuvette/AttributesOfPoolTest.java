@@ -98,7 +98,7 @@ class AttributesOfPoolTest {
                     CudaException.class,
                     e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
                 .hasMessageContaining("attribute=" + attribute)
-                .hasMessageContaining("CUDA 11029 (expected: >= 11030)");
+                .hasMessageContaining("CUDA 11.2 (expected: >= 11.3)");
           }
           assertThat(calls).as("it would only say that something is wrong").isEmpty();
         } else {

@@ -79,7 +79,7 @@ final class OptionsDraft {
       case "queueLength" -> queueLength = number(key, value, 1, SimulatedOptions.MAX_QUEUE_LENGTH);
       case "queuePatience" ->
           queuePatienceMillis = number(key, value, 1, SimulatedOptions.MAX_PATIENCE_MILLIS);
-      case "driver" -> driverVersion = number(key, value, 1000, 99_990);
+      case "driver" -> driverVersion = number(key, value, 11_000, 99_990);
       case "numaNodes" -> numaNodes = number(key, value, 1, SimulatedOptions.MAX_NODES);
       default ->
           throw new IllegalArgumentException(

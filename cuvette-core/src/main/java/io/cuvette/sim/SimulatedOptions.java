@@ -18,7 +18,7 @@ import java.util.function.Consumer;
  *     give the same run
  * @param peers which devices can address each other's memory: {@code all}, {@code none}, or pairs
  *     such as {@code 0-1+2-3}, both ways each
- * @param driverVersion the CUDA version, 1000 × major + 10 × minor, 1000 to 99990
+ * @param driverVersion the CUDA version, 1000 × major + 10 × minor, 11000 to 99990
  * @param numaNodes NUMA nodes of the host, 1 to 64; a device is next to the node of its number,
  *     counted around
  * @param pace when queued work runs
@@ -101,10 +101,10 @@ public record SimulatedOptions(
         memoryBytes,
         "2 MiB to 8 TiB, in bytes");
     check(
-        1000 <= driverVersion && driverVersion <= 99_990 && driverVersion % 10 == 0,
+        11_000 <= driverVersion && driverVersion <= 99_990 && driverVersion % 10 == 0,
         "driver",
         driverVersion,
-        "1000 × major + 10 × minor, such as 13000");
+        "1000 × major + 10 × minor, 11000 to 99990");
     check(1 <= numaNodes && numaNodes <= MAX_NODES, "numaNodes", numaNodes, "1 to " + MAX_NODES);
     check(contextBytes >= AS_MEASURED, "context", contextBytes, ">= 0, in bytes; -1 as measured");
     check(othersBytes >= 0, "others", othersBytes, ">= 0, in bytes");

@@ -75,7 +75,7 @@ class MemoryRulesTest extends SimTestBase {
             () -> old.pools().memPoolGetAccess(NO_HANDLE, 1, 0),
             () -> old.pools().memPoolSetAccess(NO_HANDLE, 1, new int[] {0}, 3)
           }) {
-        assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
+        assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11.1 (expected: >= 11.2)", call);
       }
     }
   }

@@ -252,7 +252,7 @@ class PoolsTest extends SimTestBase {
       assertThat(old.pools().deviceGetMemPool(0)).isEqualTo(old.pools().deviceGetDefaultMemPool(0));
       assertFails(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-          "CUDA 12080 (expected: >= 13000)",
+          "CUDA 12.8 (expected: >= 13.0)",
           () -> old.pools().memGetMemPool(1, 0, 1));
       assertFails(
           CudaStatus.NOT_SUPPORTED,
@@ -282,7 +282,7 @@ class PoolsTest extends SimTestBase {
             () -> old.sharing().memPoolExportPointer(memory),
             () -> old.sharing().memPoolImportPointer(NO_HANDLE, new byte[64])
           }) {
-        assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11010 (expected: >= 11020)", call);
+        assertFails(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, "CUDA 11.1 (expected: >= 11.2)", call);
       }
     }
   }

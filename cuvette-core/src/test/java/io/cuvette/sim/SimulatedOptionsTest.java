@@ -106,8 +106,8 @@ class SimulatedOptionsTest {
         "queueLength=0 | queueLength: '0' (expected: a number from 1 to 1048576)",
         "queuePatience=0 | queuePatience: '0' (expected: a number from 1 to 86400000)",
         "numaNodes=0 | numaNodes: '0' (expected: a number from 1 to 64)",
-        "driver=12 | driver: '12' (expected: a number from 1000 to 99990)",
-        "driver=12061 | driver: 12061 (expected: 1000 × major + 10 × minor, such as 13000)",
+        "driver=12 | driver: '12' (expected: a number from 11000 to 99990)",
+        "driver=12061 | driver: 12061 (expected: 1000 × major + 10 × minor, 11000 to 99990)",
       })
   void wrongSetting_namesKeyValueAndRule(String settings, String message) {
     assertThatIllegalArgumentException()
@@ -160,9 +160,9 @@ class SimulatedOptionsTest {
   @Test
   void leastAndMostOfEachNumber_areAllowed() {
     SimulatedOptions least =
-        SimulatedOptions.parse("devices=1,memory=2MiB,driver=1000,numaNodes=1,others=0");
+        SimulatedOptions.parse("devices=1,memory=2MiB,driver=11000,numaNodes=1,others=0");
     assertThat(least.memoryBytes()).isEqualTo(2L << 20);
-    assertThat(least.driverVersion()).isEqualTo(1000);
+    assertThat(least.driverVersion()).isEqualTo(11_000);
     SimulatedOptions most = SimulatedOptions.parse("memory=8TiB,driver=99990");
     assertThat(most.memoryBytes()).isEqualTo(8L << 40);
     assertThat(most.driverVersion()).isEqualTo(99_990);
@@ -204,7 +204,7 @@ class SimulatedOptionsTest {
     refused("devices: 33", () -> none.withDevices(33));
     refused("memory: 2097151", () -> none.withMemoryBytes((2 << 20) - 1));
     refused("memory: 8796093022209", () -> none.withMemoryBytes((8L << 40) + 1));
-    refused("driver: 990", () -> none.withDriverVersion(990));
+    refused("driver: 10990", () -> none.withDriverVersion(10_990));
     refused("driver: 100000", () -> none.withDriverVersion(100_000));
     refused("driver: 13005", () -> none.withDriverVersion(13_005));
     refused("numaNodes: 0", () -> none.withNumaNodes(0));
@@ -222,7 +222,7 @@ class SimulatedOptionsTest {
   @Test
   void numbersAtTheEndsOfTheirRange_areAllowed() {
     SimulatedOptions least =
-        new SimulatedOptions(1, 2 << 20, Long.MIN_VALUE, "all", 1000, 1)
+        new SimulatedOptions(1, 2 << 20, Long.MIN_VALUE, "all", 11_000, 1)
             .withContextBytes(-1)
             .withOthersBytes(2 << 20)
             .withQueues(-1)

@@ -3,6 +3,7 @@ package io.cuvette.internal.async;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.session.Device;
 import java.util.function.LongSupplier;
@@ -69,8 +70,8 @@ public final class OrderedFailures {
           e.explained(
               "%s has no stream-ordered memory, which needs a driver of CUDA 11.2 (this one"
                       .formatted(device)
-                  + " supports %d); MemoryPool works everywhere"
-                      .formatted(device.session().driverVersion()));
+                  + " supports %s); MemoryPool works everywhere"
+                      .formatted(CudaVersion.text(device.session().driverVersion())));
       default -> e;
     };
   }

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.internal.base.CudaVersion;
 import java.lang.ref.Reference;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
@@ -92,8 +93,7 @@ public final class AttributesOfPool {
       throw new CudaException(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
           "%s(%s, attribute=%d)".formatted(call, pool, attribute),
-          "the driver supports CUDA %d (expected: >= %d)"
-              .formatted(driver.devices().driverGetVersion(), BYTES_SINCE));
+          CudaVersion.tooOld(driver.devices().driverGetVersion(), BYTES_SINCE));
     }
   }
 }

@@ -3,6 +3,7 @@ package io.cuvette.internal.program;
 import io.cuvette.KernelCode;
 import io.cuvette.driver.CompilerCalls;
 import io.cuvette.driver.CompilerException;
+import io.cuvette.internal.base.CudaVersion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -66,8 +67,7 @@ public record Compilation(
   }
 
   private String compiler() {
-    int version = calls.version();
-    return "NVRTC %d.%d".formatted(version / 1000, version % 1000 / 10);
+    return "NVRTC " + CudaVersion.text(calls.version());
   }
 
   /** What the code depends on; empty if that cannot be known. */

@@ -5,6 +5,7 @@ import io.cuvette.KernelCode.Kind;
 import io.cuvette.LinkerOptions;
 import io.cuvette.driver.CompilerException;
 import io.cuvette.driver.LinkerCalls;
+import io.cuvette.internal.base.CudaVersion;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -105,9 +106,8 @@ public record Linkage(
   }
 
   private String ages() {
-    int version = calls.version();
-    return "\nThis is nvJitLink %d.%d, %s: it links what compilers up to this version make."
-        .formatted(version / 1000, version % 1000 / 10, calls.library());
+    return "\nThis is nvJitLink %s, %s: it links what compilers up to this version make."
+        .formatted(CudaVersion.text(calls.version()), calls.library());
   }
 
   private KernelCode code(long linker, List<String> arguments) {

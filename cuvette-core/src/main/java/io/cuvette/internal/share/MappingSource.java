@@ -27,11 +27,11 @@ public sealed interface MappingSource {
   /** Whether a device other than the memory's has no access to it; while the source is held. */
   boolean deniesAccess(Device other);
 
-  /** From now on the memory needs the source. */
-  void hold();
+  /** From now on the memory needs the source; a plain allocation has none that could go. */
+  default void hold() {}
 
   /** The end of what {@link #hold} began; the free was queued on a stream, if that is not null. */
-  void release(@Nullable DriverStream freedOn);
+  default void release(@Nullable DriverStream freedOn) {}
 
   /** Maps memory of another process. */
   long map(byte[] handle);
@@ -45,14 +45,17 @@ public sealed interface MappingSource {
   }
 
   /**
-   * Checks that an address which the driver gave is not of memory that this process has itself.
+   * Checks that an address which the driver gave is not of memory that this process has itself;
+   * only pools give such addresses.
    *
    * @throws IllegalArgumentException if it is; it must not be freed
    */
-  void checkForeign(long address);
+  default void checkForeign(long address) {}
 
   /** Whether it is freed in order of a stream, or when its work is done. */
-  boolean isStreamOrdered();
+  default boolean isStreamOrdered() {
+    return false;
+  }
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
   record OfPool(DriverPool pool, Device device) implements MappingSource {
@@ -123,12 +126,6 @@ public sealed interface MappingSource {
     }
 
     @Override
-    public void hold() {}
-
-    @Override
-    public void release(@Nullable DriverStream freedOn) {}
-
-    @Override
     public long map(byte[] handle) {
       byte[] checked = device.session().handles().checkedPlain(device, handle);
       return device.context().sharing().ipcOpenMemHandle(device.id(), checked);
@@ -137,16 +134,6 @@ public sealed interface MappingSource {
     @Override
     public void discard(CudaDriver driver, long address) {
       driver.sharing().ipcCloseMemHandle(device.id(), address);
-    }
-
-    @Override
-    public void checkForeign(long address) {
-      // A driver opens no handle of its own process.
-    }
-
-    @Override
-    public boolean isStreamOrdered() {
-      return false;
     }
   }
 
@@ -181,16 +168,6 @@ public sealed interface MappingSource {
     @Override
     public void discard(CudaDriver driver, long address) {
       mapping.unmap(driver.virtual());
-    }
-
-    @Override
-    public void checkForeign(long address) {
-      // The addresses are new.
-    }
-
-    @Override
-    public boolean isStreamOrdered() {
-      return false;
     }
 
     @Override

@@ -52,7 +52,7 @@ class OldDriverTest {
               () -> new DeviceMemoryResource(cuda.device(0)),
               () -> new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS),
               () -> MemoryResource.async().allocate(1, cuda.currentStream()))) {
-        refused(each, "11.2", "11010", "MemoryPool works");
+        refused(each, "11.2", "supports 11.1", "MemoryPool works");
       }
     }
   }
@@ -89,7 +89,7 @@ class OldDriverTest {
                 attributes::resetReservedMemHigh,
                 attributes::resetUsedMemHigh)) {
           if (version == 11020) {
-            refused(each, "11020", ">= 11030");
+            refused(each, "11.2", ">= 11.3");
           } else {
             assertThatCode(each).doesNotThrowAnyException();
           }
@@ -133,8 +133,8 @@ class OldDriverTest {
         ManagedBuffer buffer = cuda.allocateManaged(4096)) {
       for (MemoryLocation node :
           List.of(MemoryLocation.hostNuma(0), MemoryLocation.hostNumaCurrent())) {
-        refused(() -> buffer.setPreferredLocation(node), "12010", "12020");
-        refused(() -> buffer.prefetch(node), "12010", "12020");
+        refused(() -> buffer.setPreferredLocation(node), "12.1", "12.2");
+        refused(() -> buffer.prefetch(node), "12.1", "12.2");
       }
       buffer.setPreferredLocation(MemoryLocation.host());
       assertThat(buffer.preferredLocation()).contains(MemoryLocation.host());

@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.machine;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemRangeAttribute;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
@@ -116,7 +117,7 @@ public record SimManagedRange(SimMachine machine, SimPlace place, long bytes) {
     if (version < NODES_SINCE) {
       throw new SimRefusal(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-          "NUMA nodes with CUDA %d (expected: >= %d)".formatted(version, NODES_SINCE));
+          "NUMA nodes: " + CudaVersion.tooOld(version, NODES_SINCE));
     }
   }
 

@@ -5,6 +5,7 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.internal.base.HandleKind;
 import io.cuvette.sim.internal.base.HandleTable;
@@ -73,7 +74,7 @@ public final class SimPools {
     if (options.driverVersion() < version) {
       throw new SimRefusal(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-          "CUDA %d (expected: >= %d)".formatted(options.driverVersion(), version));
+          CudaVersion.tooOld(options.driverVersion(), version));
     }
   }
 
