@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.internal.kernel.OpenModule;
 import io.cuvette.internal.program.Texts;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -83,14 +84,18 @@ public final class CudaModule implements AutoCloseable {
    *
    * @param cuda the library to load it with
    * @param file PTX, a cubin or a fatbin
-   * @throws IOException if the file cannot be read
+   * @throws UncheckedIOException if the file cannot be read
    * @throws IllegalArgumentException if it is empty, or nothing that is code
    * @throws CudaException if the driver reports an error
    */
-  public static CudaModule load(Cuda cuda, Path file) throws IOException {
+  public static CudaModule load(Cuda cuda, Path file) {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(file, "file");
-    return load(cuda, Files.readAllBytes(file));
+    try {
+      return load(cuda, Files.readAllBytes(file));
+    } catch (IOException e) {
+      throw new UncheckedIOException("file: %s (expected: one to read): %s".formatted(file, e), e);
+    }
   }
 
   /**

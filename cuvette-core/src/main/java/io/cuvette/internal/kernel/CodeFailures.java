@@ -3,6 +3,7 @@ package io.cuvette.internal.kernel;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.internal.base.CudaVersion;
 import io.cuvette.internal.program.CodeKinds;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
@@ -11,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Explains why the driver cannot use code: what the code is, and what the device is. Stateless. */
 final class CodeFailures {
+  /** What can be loaded, besides PTX. */
+  private static final String WHOLE = "a cubin or a fatbin";
+
   private CodeFailures() {}
 
   /**
@@ -38,8 +42,7 @@ final class CodeFailures {
                       + " it, for that architecture or an older one)")
                   .formatted(code, devices(session, device)));
       case INVALID_IMAGE ->
-          e.explained(
-              "the code is %s (expected: PTX, a cubin or a fatbin that is whole)".formatted(code));
+          e.explained("the code is %s (expected: PTX, %s that is whole)".formatted(code, WHOLE));
       default -> e;
     };
   }
@@ -50,9 +53,8 @@ final class CodeFailures {
    * @throws IllegalArgumentException if it is none that is known
    */
   static void checkKnown(byte[] image, CudaException refusal) {
-    try {
-      CodeKinds.of(image);
-    } catch (IllegalArgumentException e) {
+    if (CodeKinds.find(image) == null) {
+      IllegalArgumentException e = CodeKinds.unknown(image, WHOLE);
       e.addSuppressed(refusal);
       throw e;
     }
@@ -64,12 +66,8 @@ final class CodeFailures {
    * @throws IllegalArgumentException if it is none that is known, and has no kernels
    */
   static void checkSome(byte[] image, KernelCalls driver, long library) {
-    try {
-      CodeKinds.of(image);
-    } catch (IllegalArgumentException e) {
-      if (hasNone(driver, library)) {
-        throw e;
-      }
+    if (CodeKinds.find(image) == null && hasNone(driver, library)) {
+      throw CodeKinds.unknown(image, WHOLE);
     }
   }
 
@@ -83,8 +81,7 @@ final class CodeFailures {
 
   private static String version(Session session) {
     try {
-      int version = session.driver().devices().driverGetVersion();
-      return version / 1000 + "." + version % 1000 / 10;
+      return CudaVersion.text(session.driver().devices().driverGetVersion());
     } catch (CudaException e) {
       return "?"; // what failed first is what is reported
     }

@@ -3,6 +3,7 @@ package io.cuvette.internal.program;
 import io.cuvette.KernelCode.Kind;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /** Tells what code is by how it begins. Stateless. */
 public final class CodeKinds {
@@ -27,6 +28,15 @@ public final class CodeKinds {
    * @throws IllegalArgumentException if it is nothing that is known
    */
   public static Kind of(byte[] bytes) {
+    Kind kind = find(bytes);
+    if (kind == null) {
+      throw unknown(bytes, "a cubin, a fatbin, LTO-IR, an object file or an archive");
+    }
+    return kind;
+  }
+
+  /** The same; null if it is nothing that is known. */
+  public static @Nullable Kind find(byte[] bytes) {
     if (startsWith(bytes, ELF)) {
       return machine(bytes) == CUDA ? Kind.CUBIN : Kind.OBJECT;
     }
@@ -39,13 +49,14 @@ public final class CodeKinds {
     if (startsWith(bytes, ARCHIVE)) {
       return Kind.LIBRARY;
     }
-    if (isPtx(bytes)) {
-      return Kind.PTX;
-    }
-    throw new IllegalArgumentException(
-        "%d bytes that begin with %s (expected: PTX with .version and .target, a cubin, a fatbin,"
-                .formatted(bytes.length, beginning(bytes))
-            + " LTO-IR, an object file or an archive)");
+    return isPtx(bytes) ? Kind.PTX : null;
+  }
+
+  /** The failure of code that is nothing known; {@code others} is what else than PTX would do. */
+  public static IllegalArgumentException unknown(byte[] bytes, String others) {
+    return new IllegalArgumentException(
+        "%d bytes that begin with %s (expected: PTX with .version and .target, %s)"
+            .formatted(bytes.length, beginning(bytes), others));
   }
 
   private static String beginning(byte[] bytes) {
@@ -83,17 +94,8 @@ public final class CodeKinds {
     while (used > 0 && bytes[used - 1] == 0) {
       used--;
     }
-    if (isKnown(bytes) && of(bytes) == Kind.PTX) {
+    if (find(bytes) == Kind.PTX) {
       check(Kind.PTX, Arrays.copyOf(bytes, used));
-    }
-  }
-
-  private static boolean isKnown(byte[] bytes) {
-    try {
-      Kind _ = of(bytes);
-      return true;
-    } catch (IllegalArgumentException e) {
-      return false;
     }
   }
 

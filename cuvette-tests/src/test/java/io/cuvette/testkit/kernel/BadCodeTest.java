@@ -24,6 +24,7 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.TestKernels;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -255,7 +256,10 @@ class BadCodeTest {
         throw new AssertionError("form " + forms.indexOf(form), e);
       }
     }
-    assertThatThrownBy(() -> CudaModule.load(cuda, folder.resolve("nothing")))
-        .isInstanceOf(NoSuchFileException.class);
+    Path nothing = folder.resolve("nothing");
+    assertThatThrownBy(() -> CudaModule.load(cuda, nothing))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageStartingWith("file: %s (expected: one to read): ".formatted(nothing))
+        .hasCauseInstanceOf(NoSuchFileException.class);
   }
 }

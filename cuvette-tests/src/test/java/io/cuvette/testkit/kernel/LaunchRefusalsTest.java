@@ -346,7 +346,8 @@ class LaunchRefusalsTest {
     refused(() -> CudaModule.load(cuda, new byte[0]), "image: 0 bytes");
     refused(
         () -> CudaModule.load(cuda, "no code".getBytes(StandardCharsets.US_ASCII)),
-        "7 bytes that begin with [6e 6f 20 63 6f 64 65] (expected: PTX");
+        "7 bytes that begin with [6e 6f 20 63 6f 64 65] (expected: PTX with .version and .target, a"
+            + " cubin or a fatbin)");
   }
 
   @CudaTest(simulatedOnly = true)
