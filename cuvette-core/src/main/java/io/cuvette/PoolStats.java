@@ -58,15 +58,15 @@ public record PoolStats(
 
   @Override
   public String toString() {
-    return "used %s in %d blocks, free %s in %d blocks (largest %s), held %s in %d chunks, limit %s"
+    return "used %s in %s, free %s in %s (largest %s), held %s in %s, limit %s"
         .formatted(
             ByteSize.format(usedBytes),
-            usedBlocks,
+            ByteSize.count(usedBlocks, "block"),
             ByteSize.format(freeBytes),
-            freeBlocks,
+            ByteSize.count(freeBlocks, "block"),
             ByteSize.format(largestFreeBytes),
             ByteSize.format(heldBytes),
-            chunks,
+            ByteSize.count(chunks, "chunk"),
             limitBytes == Long.MAX_VALUE ? "none" : ByteSize.format(limitBytes));
   }
 }

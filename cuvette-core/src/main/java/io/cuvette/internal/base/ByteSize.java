@@ -95,6 +95,11 @@ public final class ByteSize {
     return unit == 0 ? bytes + " B" : String.format(Locale.ROOT, "%.2f %s", value, units[unit]);
   }
 
+  /** A number of things, such as {@code 1 block} or {@code 2 blocks}. */
+  public static String count(long number, String thing) {
+    return number + " " + thing + (number == 1 ? "" : "s");
+  }
+
   private static IllegalArgumentException refused(String name, String text, String rule) {
     return new IllegalArgumentException("%s: '%s' (expected: %s)".formatted(name, text, rule));
   }

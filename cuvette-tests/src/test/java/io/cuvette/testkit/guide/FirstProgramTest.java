@@ -22,7 +22,7 @@ class FirstProgramTest {
     assertThat(printed.toString(StandardCharsets.UTF_8).lines())
         .containsExactly(
             "7 from Simulated H200 (NVIDIA H200 figures)",
-            "used 0 B in 0 blocks, free 4.00 KiB in 1 blocks (largest 4.00 KiB), held 4.00 KiB in 1"
-                + " chunks, limit none");
+            "used 0 B in 0 blocks, free 4.00 KiB in 1 block (largest 4.00 KiB), held 4.00 KiB in 1"
+                + " chunk, limit none");
   }
 }
