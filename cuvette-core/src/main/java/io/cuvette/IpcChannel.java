@@ -133,7 +133,12 @@ public final class IpcChannel implements AutoCloseable {
         boolean nobodyYet =
             e.getCause() instanceof NoSuchFileException || e.getCause() instanceof ConnectException;
         if (!nobodyYet || left <= 0) {
-          throw e;
+          throw !nobodyYet
+              ? e
+              : new UncheckedIOException(
+                  "path: %s has no listener after %s (expected: an IpcListener; wait longer for it)"
+                      .formatted(path, timeout),
+                  e.getCause());
         }
         if (Thread.currentThread().isInterrupted()) {
           throw interrupted("connecting to " + path, e);

@@ -308,6 +308,8 @@ class IpcListenerTest {
   void connect_waitsForAListener() throws Exception {
     assertThatThrownBy(() -> IpcChannel.connect(path, Duration.ofMillis(50)))
         .isInstanceOf(UncheckedIOException.class)
+        .hasMessageStartingWith("path: %s has no listener after PT0.05S (expected: ", path)
+        .hasMessageContaining("wait longer")
         .hasCauseInstanceOf(NoSuchFileException.class);
     try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       Future<IpcChannel> connecting = threads.submit(() -> IpcChannel.connect(path, LONG));
