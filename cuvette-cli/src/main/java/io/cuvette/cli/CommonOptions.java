@@ -3,6 +3,7 @@ package io.cuvette.cli;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.driver.CudaException;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.UnaryOperator;
@@ -13,6 +14,21 @@ import picocli.CommandLine.ParameterException;
 
 /** The options that every command has, and the devices they name. Not thread-safe. */
 public final class CommonOptions {
+  /** The properties that the library and this program read. */
+  static final List<String> PROPERTIES =
+      List.of(
+          "cuvette.cache",
+          "cuvette.debug",
+          "cuvette.device",
+          "cuvette.leaks",
+          "cuvette.libcuda",
+          "cuvette.nvjitlink",
+          "cuvette.nvrtc",
+          "cuvette.nvtx",
+          "cuvette.pool.validate",
+          "cuvette.seed",
+          "cuvette.sim.dir");
+
   private final Terminal terminal;
   private final UnaryOperator<@Nullable String> variables;
 
@@ -53,6 +69,12 @@ public final class CommonOptions {
       description = "Set a system property, such as cuvette.device or cuvette.seed.")
   @SuppressWarnings("UnusedMethod") // called by picocli
   private void properties(Map<String, String> properties) {
+    for (String name : properties.keySet()) {
+      if (name.startsWith("cuvette.") && !PROPERTIES.contains(name)) {
+        String known = String.join(", ", PROPERTIES);
+        throw usage("-D: unknown property '%s' (expected: %s)".formatted(name, known), null);
+      }
+    }
     properties.forEach(System::setProperty);
   }
 
@@ -99,7 +121,8 @@ public final class CommonOptions {
     if (variable != null && !variable.isBlank()) {
       return new Chosen(variable, "CUVETTE_DEVICE: ");
     }
-    if (Cuda.isAvailable()) {
+    // A driver that was named is to be used, or to be reported as unusable.
+    if (Cuda.isAvailable() || System.getProperty("cuvette.libcuda") != null) {
       return new Chosen("gpu", "");
     }
     if (!announced) {

@@ -1,6 +1,9 @@
 package io.cuvette.cli;
 
 import java.io.PrintStream;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 
 /** Says in one line what went wrong, and gives the exit code. Stateless. */
@@ -18,19 +21,35 @@ final class Errors {
     return BAD_USAGE;
   }
 
-  /** What stands where a command is expected is named as one. */
+  /** Names what would do where something else stands. */
   private static String usageText(CommandLine.ParameterException e) {
     CommandLine line = e.getCommandLine();
-    boolean noCommand =
-        line.getParent() == null
-            && e instanceof CommandLine.UnmatchedArgumentException unmatched
-            && !unmatched.isUnknownOption();
-    return noCommand
-        ? "unknown command '%s' (expected: %s)"
-            .formatted(
-                ((CommandLine.UnmatchedArgumentException) e).getUnmatched().getFirst(),
-                String.join(", ", line.getSubcommands().keySet()))
-        : text(e);
+    if (e instanceof CommandLine.UnmatchedArgumentException unmatched) {
+      String first = unmatched.getUnmatched().getFirst();
+      if (unmatched.isUnknownOption()) {
+        return expected("unknown option", first, known(line));
+      }
+      return line.getParent() == null
+          ? expected("unknown command", first, commands(line))
+          : expected("one argument too many:", first, known(line));
+    }
+    boolean isOfHelp = text(e).startsWith("Unknown subcommand '");
+    return isOfHelp ? expected("unknown command", e.getValue(), commands(line)) : text(e);
+  }
+
+  private static String expected(String what, @Nullable String found, String known) {
+    return "%s '%s' (expected: %s)".formatted(what, found, known);
+  }
+
+  private static String commands(CommandLine line) {
+    return String.join(", ", line.getSubcommands().keySet());
+  }
+
+  private static String known(CommandLine line) {
+    Stream<String> options =
+        line.getCommandSpec().options().stream().map(CommandLine.Model.OptionSpec::longestName);
+    return Stream.concat(line.getSubcommands().keySet().stream(), options)
+        .collect(Collectors.joining(", "));
   }
 
   /** Any other failure; a closed standard output is none. */
@@ -52,6 +71,7 @@ final class Errors {
   private static String text(Throwable e) {
     String message = e.getMessage();
     String text = message == null || message.isBlank() ? e.getClass().getSimpleName() : message;
-    return text.strip().replaceAll("\\s*\\R\\s*", " ");
+    String line = text.strip().replaceAll("(?<=[:;,(])\\s*\\R\\s*", " ");
+    return line.replaceAll("\\s*\\R\\s*", "; ");
   }
 }

@@ -33,7 +33,7 @@ final class ProgressLines implements Progress {
     long now = clock.getAsLong();
     if (now - last >= INTERVAL_NANOS) {
       last = now;
-      out.println(task + ": " + done + "/" + steps);
+      out.println("cuvette: %s: %d of %d done".formatted(task, done, steps));
     }
   }
 

@@ -38,8 +38,8 @@ public final class MemoryInfoExample {
   }
 
   private static void print(MemoryPool pool, Output out) {
-    out.show("used", "%.2f GB".formatted(pool.usedBytes() / 1e9));
-    out.show("free", "%.2f GB".formatted(pool.freeBytes() / 1e9));
+    out.show("used", "%,d bytes".formatted(pool.usedBytes()));
+    out.show("free", "%,d bytes".formatted(pool.freeBytes()));
     out.show("all", pool.stats());
   }
 }

@@ -18,7 +18,8 @@ public final class MemoryOptimizationExample {
     long side = cuda.isSimulated() ? 16 : 5000;
     int products = cuda.isSimulated() ? 20 : 100;
     long bytes = side * side * Double.BYTES;
-    out.say("%d products of %,d x %,d random doubles:".formatted(products, side, side));
+    String few = cuda.isSimulated() ? ", not 100 of 5,000 x 5,000, as it is simulated" : "";
+    out.say("%d products of %,d x %,d random doubles%s:".formatted(products, side, side, few));
     try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS);
         Scope _ = cuda.useAllocator(pool)) {
       print(pool, out);
@@ -46,7 +47,7 @@ public final class MemoryOptimizationExample {
   }
 
   private static void print(MemoryPool pool, Output out) {
-    out.show("used", "%.2f GB".formatted(pool.usedBytes() / 1e9));
-    out.show("free", "%.2f GB".formatted(pool.freeBytes() / 1e9));
+    out.show("used", "%,d bytes".formatted(pool.usedBytes()));
+    out.show("free", "%,d bytes".formatted(pool.freeBytes()));
   }
 }

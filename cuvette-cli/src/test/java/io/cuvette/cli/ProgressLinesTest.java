@@ -23,6 +23,6 @@ class ProgressLinesTest {
       }
     }
     assertThat(shown.toString(StandardCharsets.UTF_8).lines())
-        .containsExactly("replay: 2/5", "replay: 4/5");
+        .containsExactly("cuvette: replay: 2 of 5 done", "cuvette: replay: 4 of 5 done");
   }
 }

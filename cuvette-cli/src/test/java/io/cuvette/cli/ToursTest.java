@@ -11,6 +11,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The demo and the examples, as their users run them. */
 class ToursTest {
@@ -65,7 +66,9 @@ class ToursTest {
     Map<String, String> german = Map.of("JDK_JAVA_OPTIONS", "-Duser.language=de -Duser.country=DE");
     Run run = JvmRun.of(german, null, "example", "memory-optimization", "--device", "sim");
     assertThat(run.code()).as(run.err()).isZero();
-    assertThat(run.out()).contains("0.00 GB").doesNotContain("0,00 GB");
+    assertThat(run.out())
+        .containsPattern("[0-9],[0-9]{3} bytes")
+        .doesNotContainPattern("[0-9]\\.[0-9]{3} b");
   }
 
   @Test
@@ -131,6 +134,37 @@ class ToursTest {
     assertThat(run.code()).isEqualTo(1);
     assertThat(run.err().lines()).hasSize(1);
     assertThat(run.err()).contains("CUDA_ERROR_OUT_OF_MEMORY").contains("requested=67108864");
+    assertThat(run.err()).as("what is listed in lines").contains(" in the driver; requested=");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"8MiB", "63MiB"})
+  void demo_withTooLittleMemory_saysWhatItNeeds(String memory) {
+    Run run = Run.of("demo", "--device", "sim:context=0,memory=" + memory);
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err()).contains(" free (expected: at least 64.00 MiB)").hasLineCount(1);
+    Run enough = Run.of("demo", "--device", "sim:context=0,memory=64MiB");
+    assertThat(enough.code()).as(enough.err()).isZero();
+  }
+
+  @Test
+  void memoryOptimization_saysThatItDoesLessWhereItIsSimulated() {
+    Run run = Run.of("example", "memory-optimization", "--device", "sim");
+    assertThat(run.out()).contains("20 products of 16 x 16").contains("not 100 of 5,000 x 5,000");
+  }
+
+  @Test
+  void memory_isShownToTheByte() {
+    for (String name : List.of("memory-optimization", "memory-info")) {
+      assertThat(Run.of("example", name, "--device", "sim").out()).doesNotContain("0.00");
+    }
+  }
+
+  @Test
+  void managedMemory_withAnOldDriver_namesVersionsAsTheyAreWritten() {
+    Run run = Run.of("example", "managed", "--device", "sim:driver=11000", "--json");
+    assertThat(run.out()).contains("the driver supports CUDA 11.0 (expected: >= 13.0)");
   }
 
   @Test

@@ -2,10 +2,15 @@ package io.cuvette.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.Cuda;
 import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -23,26 +28,27 @@ class UsageTest {
           ""                                  | no command given (expected: info, demo
           nonsense                            | unknown command 'nonsense' (expected: info, demo
           nonsense info --device sim          | unknown command 'nonsense' (expected: info, demo
-          --nonsense                          | --nonsense
-          info --nonsense                     | --nonsense
-          info extra                          | extra
+          --nonsense                          | unknown option '--nonsense' (expected: info, demo, replay, bench
+          info --nonsense                     | unknown option '--nonsense' (expected: --attributes,
+          info extra                          | one argument too many: 'extra' (expected: --attributes,
           info --device                       | --device
           info --device nonsense              | 'nonsense' (expected: gpu, sim, or sim:devices=2
           info --device sim:nonsense=1        | unknown setting: 'nonsense' (expected: devices,
           info --device sim:devices=0         | devices: '0' (expected: a number from 1 to 32)
           info --device sim:memory=lots       | memory: 'lots' (expected: a size
+          info --device sim:driver=1000       | driver: '1000' (expected: a number from 11000 to 99990)
           info --device gpu:one               | 'gpu:one' (expected: gpu, sim, or sim:devices=2
           info --device gpu:-1                | 'gpu:-1' (expected: gpu, sim, or sim:devices=2
-          help nonsense                       | nonsense
+          help nonsense                       | unknown command 'nonsense' (expected: info, demo
           demo extra                          | extra
           example                             | no example named (expected: memory-pool, limits,
           example nonsense                    | unknown example 'nonsense' (expected: memory-pool
           example --list limits               | expected: one of them
-          bench                               | SUITE
+          bench                               | no suite named (expected: pools, fragmentation, driver
           bench nonsense                      | unknown suite 'nonsense' (expected: pools, fragmentation, driver
           bench driver --pool memory          | --pool with driver (expected: with pools or fragmentation)
           bench pools --seed 2                | --seed with pools (expected: with fragmentation)
-          bench fragmentation --seed x        | 'x'
+          bench fragmentation --seed x        | '--seed': 'x' (expected: a 64-bit number)
           bench fragmentation --pool pinned   | the pool pinned (expected: memory, elastic, async, direct)
           bench pools --pool rubber           | 'rubber' (expected: memory, elastic, async, pinned, direct)
           bench pools --pool ,                | '--pool': none (expected: memory, elastic, async, pinned, direct)
@@ -54,8 +60,9 @@ class UsageTest {
           replay f --stream-mode all          | 'all' (expected: recorded, single, turning:N
           replay f --stream-mode turning:0    | 'turning:0' (expected: recorded, single, turning:N
           replay f --stream-mode turning:1025 | N from 1 to 1024
-          replay f --repeat 0                 | '--repeat': 0 (expected: >= 1)
-          replay f --repeat x                 | 'x'
+          replay f --repeat 0                 | '--repeat': '0' (expected: a number from 1 to
+          replay f --repeat x                 | '--repeat': 'x' (expected: a number from 1 to
+          replay f --repeat 2147483648        | '2147483648' (expected: a number from 1 to 2147483647)
           replay f --limit lots               | 'lots' (expected: bytes such as 2GiB, a multiple
           replay f --limit 0                  | '0' (expected: bytes such as 2GiB, a multiple
           replay f --limit 0x                 | '0x' (expected: bytes such as 2GiB, a multiple
@@ -64,7 +71,8 @@ class UsageTest {
           replay f --limit -1x                | '-1x' (expected: bytes such as 2GiB, a multiple
           replay f --limit 1x+8GB --pool direct | --limit with the pool direct, which has none
           replay f --timeline 5               | --timeline without --json
-          replay f --timeline 0 --json        | '--timeline': 0 (expected: 1 to 100000)
+          replay f --timeline 0 --json        | '--timeline': '0' (expected: a number from 1 to 100000)
+          replay f --timeline 100001 --json   | '--timeline': '100001' (expected: a number from 1 to
           """)
   void badUsage_isOneLineAndExitCode2(String arguments, String message) {
     Run run = Run.of(arguments.isEmpty() ? new String[0] : arguments.split(" "));
@@ -166,6 +174,41 @@ class UsageTest {
     } finally {
       restore(before);
     }
+  }
+
+  @Test
+  void wrongDriverLibrary_isNamed_insteadOfADeviceThatIsSimulated() throws Exception {
+    assumeFalse(System.getenv().containsKey("CUVETTE_DEVICE"));
+    Run run = JvmRun.of(Map.of(), null, "info", "-D", "cuvette.libcuda=/nowhere/libcuda.so");
+    assertThat(run.code()).as(run.err()).isEqualTo(1);
+    assertThat(run.err())
+        .contains("-Dcuvette.libcuda: ", "/nowhere/libcuda.so")
+        .endsWith("for this command: --device sim\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"cuvette.nonsense=1", "cuvette.Seed=1", "cuvette.=1"})
+  void unknownProperty_isNamed(String property) {
+    Run run = Run.of("info", "--device", "sim", "-D", property);
+    assertThat(run.code()).as(run.err()).isEqualTo(2);
+    assertThat(run.err())
+        .contains("-D: unknown property '" + property.split("=")[0] + "' (expected: cuvette.cache,")
+        .hasLineCount(1);
+    assertThat(System.getProperty(property.split("=")[0])).isNull();
+  }
+
+  @Test
+  void propertiesOfTheGuide_areKnown() throws Exception {
+    String root = System.getProperty("cuvette.root");
+    assumeTrue(root != null, "the sources are not here");
+    List<String> named =
+        Pattern.compile("`(cuvette(\\.[a-z]+)+)`")
+            .matcher(Files.readString(Path.of(root, "docs/guide/limits.md")))
+            .results()
+            .map(match -> match.group(1))
+            .toList();
+    assertThat(named).hasSizeGreaterThan(8);
+    assertThat(CommonOptions.PROPERTIES).containsAll(named);
   }
 
   @Test

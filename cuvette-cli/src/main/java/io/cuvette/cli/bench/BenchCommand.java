@@ -3,6 +3,7 @@ package io.cuvette.cli.bench;
 import io.cuvette.Cuda;
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.MeasuredPool;
+import io.cuvette.cli.Numbers;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,11 +25,13 @@ import picocli.CommandLine.Parameters;
 public final class BenchCommand implements Runnable {
   private static final String POOLS = "pools";
   private static final String FRAGMENTATION = "fragmentation";
+  private static final String EXPECTED =
+      "(expected: pools, fragmentation, driver, launch, transfers, arrays)";
 
   private final CommonOptions common;
 
   @Parameters(
-      arity = "1..*",
+      arity = "0..*",
       paramLabel = "SUITE",
       description = {
         "One or several of:",
@@ -54,6 +57,7 @@ public final class BenchCommand implements Runnable {
   @Option(
       names = "--seed",
       paramLabel = "N",
+      converter = Numbers.Seed.class,
       description = "For fragmentation: which sizes, and what is freed. Default: 1.")
   private @Nullable Long seed;
 
@@ -69,6 +73,9 @@ public final class BenchCommand implements Runnable {
 
   @Override
   public void run() {
+    if (suites.isEmpty()) {
+      throw common.usage("no suite named " + EXPECTED, null);
+    }
     Map<String, BiConsumer<Cuda, Figures>> chosen = new LinkedHashMap<>();
     suites.forEach(suite -> chosen.put(suite, find(suite)));
     check(chosen.keySet());
@@ -115,12 +122,7 @@ public final class BenchCommand implements Runnable {
       case "launch" -> LaunchSuite::run;
       case "transfers" -> TransferSuite::run;
       case "arrays" -> ArraySuite::run;
-      default ->
-          throw common.usage(
-              "unknown suite '"
-                  + suite
-                  + "' (expected: pools, fragmentation, driver, launch, transfers, arrays)",
-              null);
+      default -> throw common.usage("unknown suite '%s' %s".formatted(suite, EXPECTED), null);
     };
   }
 

@@ -5,10 +5,15 @@ import io.cuvette.cli.Json;
 import io.cuvette.cli.MeasuredPool;
 import io.cuvette.cli.Table;
 import io.cuvette.cli.Wrapped;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.Locale;
 
 /** Takes the figures: JSON lines as they come, or one table at the end. Not thread-safe. */
 final class Figures {
+  /** What has no two digits that count with two decimals. */
+  private static final double SMALL = 0.1;
+
   private final CommonOptions common;
   private final String device;
   private final boolean simulated;
@@ -122,7 +127,10 @@ final class Figures {
     if (common.json()) {
       common.terminal().out().println(json);
     } else {
-      String figure = String.format(Locale.ROOT, form, value);
+      String figure =
+          value > 0 && value < SMALL
+              ? new BigDecimal(value).round(new MathContext(2)).toPlainString()
+              : String.format(Locale.ROOT, form, value);
       table.add(work, pool, Integer.toString(threads), figure, unit, target);
     }
   }

@@ -2,6 +2,7 @@ package io.cuvette.cli.replay;
 
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.MeasuredPool;
+import io.cuvette.cli.Numbers;
 import io.cuvette.cli.Progress;
 import io.cuvette.cli.Sizes;
 import io.cuvette.cli.Table;
@@ -29,8 +30,6 @@ import picocli.CommandLine.Parameters;
       ""
     })
 public final class ReplayCommand implements Runnable {
-  private static final int MOST_POINTS = 100_000;
-
   private final CommonOptions common;
 
   @Parameters(
@@ -72,6 +71,7 @@ public final class ReplayCommand implements Runnable {
   @Option(
       names = "--timeline",
       paramLabel = "POINTS",
+      converter = Numbers.Points.class,
       description =
           "With --json: so many points of live and held memory over the first pass, each"
               + " [operation, live bytes, held bytes].")
@@ -80,6 +80,7 @@ public final class ReplayCommand implements Runnable {
   @Option(
       names = "--repeat",
       paramLabel = "N",
+      converter = Numbers.Times.class,
       description = "Timed passes. Default: what fits into two seconds, 100 at most.")
   private @Nullable Integer repeat;
 
@@ -91,10 +92,6 @@ public final class ReplayCommand implements Runnable {
   @Override
   public void run() {
     int passes = repeat == null ? 0 : repeat;
-    if (repeat != null && passes < 1) {
-      throw common.usage(
-          "Invalid value for option '--repeat': %d (expected: >= 1)".formatted(passes), null);
-    }
     Set<MeasuredPool> kinds = new LinkedHashSet<>(pools);
     checkUsage(kinds);
     var settings = new ReplayRun.Settings(passes, limit, timeline == null ? 0 : timeline);
@@ -123,12 +120,6 @@ public final class ReplayCommand implements Runnable {
     if (limit.isThere() && kinds.contains(MeasuredPool.DIRECT)) {
       throw common.usage(
           "--limit with the pool direct, which has none (expected: memory, elastic, async)", null);
-    }
-    if (timeline != null && (timeline < 1 || timeline > MOST_POINTS)) {
-      throw common.usage(
-          "Invalid value for option '--timeline': %d (expected: 1 to %d)"
-              .formatted(timeline, MOST_POINTS),
-          null);
     }
     if (timeline != null && !common.json()) {
       throw common.usage("--timeline without --json (expected: both)", null);
