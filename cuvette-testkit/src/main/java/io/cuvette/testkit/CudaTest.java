@@ -35,7 +35,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * of the library and no file of a simulated device may be left; where tests run in parallel, that
  * is looked at in classes that are {@link org.junit.jupiter.api.parallel.Isolated} alone.
  *
- * <p>A failure reports the seed of the simulator, and how to run it again.
+ * <p>The message of a failure ends with the seed of the simulator, and how to run it again. What a
+ * test throws that is no {@link AssertionError} is the cause of one.
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})

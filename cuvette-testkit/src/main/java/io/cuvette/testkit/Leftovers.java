@@ -20,8 +20,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * @param open the open objects
  * @param live what is live in the driver without an open object; empty if there are any
- * @param wrong the statistics of default pools that are not back to zero, and descriptors of
- *     exported memory that are open
+ * @param wrong the statistics of default pools that are not back to zero, unless there are open
+ *     objects, which may be why; and descriptors of exported memory that are open
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
   /** Makes memory for callbacks to wait in, which lasts as long as the Cuda. */
@@ -83,7 +83,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     }
     freeCaches(cuda, used);
     List<OpenObject> open = cuda.openObjects();
-    List<String> wrong = wrong(cuda, used);
+    List<String> wrong = open.isEmpty() ? wrong(cuda, used) : new ArrayList<>();
     for (Throwable site : handles.exported.open()) {
       wrong.add("open: %s, made at %s".formatted(site.getMessage(), place(site)));
     }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.opentest4j.AssertionFailedError;
 import org.opentest4j.TestAbortedException;
 
 /** One run of a {@link CudaTest} on a subject. Confined to the run. */
@@ -110,10 +111,27 @@ final class SubjectRun
   @Override
   public void handleTestExecutionException(ExtensionContext context, Throwable failure)
       throws Throwable {
-    if (!(failure instanceof TestAbortedException)) {
-      failure.addSuppressed(new RerunNote(subject.rerun()));
+    throw failure instanceof TestAbortedException ? failure : withSeed(failure);
+  }
+
+  /**
+   * The same failure with the seed in its message: a summary of all tests shows no more of it. It
+   * comes from the same line.
+   */
+  private AssertionError withSeed(Throwable failure) {
+    boolean isAssertion = failure instanceof AssertionError;
+    String message = isAssertion ? failure.getMessage() : failure.toString();
+    String text = (message == null ? "failed" : message.stripTrailing()) + "; " + subject.rerun();
+    AssertionError noted =
+        failure instanceof AssertionFailedError compared && compared.isExpectedDefined()
+            ? new AssertionFailedError(
+                text, compared.getExpected(), compared.getActual(), compared.getCause())
+            : new AssertionError(text, isAssertion ? failure.getCause() : failure);
+    noted.setStackTrace(failure.getStackTrace());
+    for (Throwable also : failure.getSuppressed()) {
+      noted.addSuppressed(also);
     }
-    throw failure;
+    return noted;
   }
 
   @Override
@@ -132,15 +150,6 @@ final class SubjectRun
     if (passed && !subject.isSimulated()) {
       watch.restore();
       watch.check();
-    }
-  }
-
-  /** Says in a stack trace how to run the test again. */
-  private static final class RerunNote extends Exception {
-    private static final long serialVersionUID = 1L;
-
-    RerunNote(String text) {
-      super(text, null, false, false);
     }
   }
 }

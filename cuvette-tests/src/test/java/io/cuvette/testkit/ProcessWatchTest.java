@@ -143,7 +143,10 @@ class ProcessWatchTest {
     assertThat(failures(Fails.class))
         .singleElement()
         .satisfies(failure -> {
-          assertThat(failure).hasMessage("the test's own");
+          assertThat(failure)
+              .hasMessageMatching(
+                  "java.lang.IllegalStateException: the test's own; seed=-?\\d+; rerun with .*")
+              .hasCauseInstanceOf(IllegalStateException.class);
           assertThat(failure.getSuppressed())
               .anySatisfy(one ->
                   assertThat(one).hasMessageStartingWith("and the clean-up failed: after the"));
