@@ -38,14 +38,17 @@ class SharingWithPythonTest {
 
   @TempDir Path folder;
 
-  /** Starts the script; its errors are this JVM's. */
-  private Process start(String what, Path socket, int device) throws IOException {
+  private Path script() throws IOException {
     Path script = folder.resolve("sharing.py");
     try (InputStream text = SharingWithPythonTest.class.getResourceAsStream("sharing.py")) {
-      Files.write(script, text.readAllBytes());
+      return Files.write(script, text.readAllBytes());
     }
+  }
+
+  /** Starts the script; its errors are this JVM's. */
+  private Process start(String what, Path socket, int device) throws IOException {
     ProcessBuilder python =
-        new ProcessBuilder("python3", script.toString(), what, socket.toString())
+        new ProcessBuilder("python3", script().toString(), what, socket.toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT);
     python.environment().put("DEVICE", Integer.toString(device));
     return python.start();
@@ -74,6 +77,16 @@ class SharingWithPythonTest {
     } finally {
       process.destroyForcibly();
     }
+  }
+
+  @Test
+  void scriptWithoutArguments_printsItsUsage() throws Exception {
+    requirePython("import socket, uuid", "no Python on the path");
+    Process python =
+        new ProcessBuilder("python3", script().toString()).redirectErrorStream(true).start();
+    String said = new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(said).isEqualTo("usage: sharing.py produce|consume|echo SOCKET\n");
+    assertThat(python.waitFor()).isEqualTo(2);
   }
 
   /** Messages, the handle and both descriptors, without CUDA on the other side. */

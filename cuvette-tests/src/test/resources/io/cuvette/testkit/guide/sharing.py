@@ -214,4 +214,8 @@ def produce(path):
 
 
 if __name__ == "__main__":
-    {"produce": produce, "consume": consume, "echo": echo}[sys.argv[1]](sys.argv[2])
+    programs = {"produce": produce, "consume": consume, "echo": echo}
+    if len(sys.argv) != 3 or sys.argv[1] not in programs:
+        print("usage: sharing.py produce|consume|echo SOCKET", file=sys.stderr)
+        sys.exit(2)
+    programs[sys.argv[1]](sys.argv[2])
