@@ -82,6 +82,17 @@ class OutOfMemoryTextTest {
             "  " + failed);
   }
 
+  @Test
+  void oneBlock_isNotCalledSeveral() {
+    Details one = new Details(0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, LIMIT, 0, RecoveryStep.GROW);
+    Details unknown = new Details(0, 1, 1, 0, 0, 0, -1, 0, 0, 0, 0, LIMIT, 0, RecoveryStep.GROW);
+    assertThat(OutOfMemoryText.of(one, 0, "call()")).contains("free=0 in 1 block,");
+    assertThat(OutOfMemoryText.of(unknown, 0, "call()")).contains("free=0 in unknown blocks,");
+    PinnedPoolStats now = new PinnedPoolStats(300, 200, 500, 300, 0, 1, 1, 500, 500, 3, 3, 0, 1000);
+    assertThat(OutOfMemoryText.ofPinned(now, 900, 1024, RecoveryStep.WAIT, "call()"))
+        .contains("free=200 in 1 block,");
+  }
+
   /** What is pending is not free yet. */
   @Test
   void pinnedPool_namesWhatItsLimitLeaves() {

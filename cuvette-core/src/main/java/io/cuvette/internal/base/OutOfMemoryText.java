@@ -26,7 +26,7 @@ public final class OutOfMemoryText {
     return """
     out of device memory: %d bytes on device %d, %s
       %s, free in the driver=%s
-      held=%s, used=%s, free=%s in %s blocks, pending=%s%s
+      held=%s, used=%s, free=%s in %s, pending=%s%s
       largest free=%s, free on other streams=%s, tried up to: %s
       %s\
     """
@@ -41,7 +41,7 @@ public final class OutOfMemoryText {
             known(d.heldBytes()),
             known(d.usedBytes()),
             known(d.freeBytes()),
-            known(d.freeBlocks()),
+            d.freeBlocks() == 1 ? "1 block" : known(d.freeBlocks()) + " blocks",
             known(d.pendingBytes()),
             d.graphBytes() > 0 ? ", for graphs=" + d.graphBytes() : "",
             known(d.largestFreeBytes()),
@@ -74,7 +74,7 @@ public final class OutOfMemoryText {
     return """
     out of page-locked memory: %d bytes%s
       %s
-      held=%d, used=%d, free=%d in %d blocks, pending=%d, tried up to: %s
+      held=%d, used=%d, free=%d in %s, pending=%d, tried up to: %s
       %s\
     """
         .formatted(
@@ -88,7 +88,7 @@ public final class OutOfMemoryText {
             now.heldBytes(),
             now.usedBytes(),
             now.freeBytes(),
-            now.freeBlocks(),
+            ByteSize.count(now.freeBlocks(), "block"),
             now.pendingBytes(),
             text(step),
             failed(call));
