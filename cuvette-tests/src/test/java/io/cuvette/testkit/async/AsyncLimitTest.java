@@ -357,7 +357,7 @@ class AsyncLimitTest {
             .isInstanceOfSatisfying(
                 CudaException.class,
                 e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
-            .hasMessageContaining("11030");
+            .hasMessageContaining("CUDA 11.2 (expected: >= 11.3)");
       }
       assertThat(pool.attributes().toString()).contains("unknown");
       cuda.currentStream().synchronize();
