@@ -131,6 +131,7 @@ final class RefusedFrees {
           "ipcCloseMemHandle" ->
           new Resource(name, arguments[1]);
       case "graphDestroy",
+          "graphExecDestroy",
           "memPoolDestroy",
           "libraryUnload",
           "memRelease",

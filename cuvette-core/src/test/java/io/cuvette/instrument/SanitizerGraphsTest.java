@@ -110,20 +110,46 @@ class SanitizerGraphsTest {
     assertThat(driver.graphs().graphExecUpdate(0, executable, graph).result()).isZero();
     launch(executable, one);
     driver.streams().streamSynchronize(0, one);
-    driver.graphs().graphExecDestroy(executable);
     assertThat(reports).isEmpty();
+    driver.graphs().graphExecDestroy(executable);
+    assertOnly(Misuse.UNKNOWN_HANDLE);
   }
 
-  /** The driver may give its handle to the next one, also to somebody else's. */
+  /** The driver may give its handle to the next one. */
   @Test
-  void executableThatIsGone_usesNothing() {
-    long executable = instantiate(filling());
+  void executableThatIsGone_usesNothing_andIsNamedByEachCallWithIt() {
+    long graph = filling();
+    long executable = instantiate(graph);
     launch(executable, one);
     driver.streams().streamSynchronize(0, one);
     driver.graphs().graphExecDestroy(executable);
     driver.memory().memFree(0, memory);
     assertThatThrownBy(() -> launch(executable, one)).isInstanceOf(CudaException.class);
-    assertThat(reports).isEmpty();
+    assertThatThrownBy(() -> driver.graphs().graphExecUpdate(0, executable, graph))
+        .isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.graphs().graphExecDestroy(executable))
+        .isInstanceOf(CudaException.class);
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .containsExactly(Misuse.DESTROYED_HANDLE, Misuse.DESTROYED_HANDLE, Misuse.DOUBLE_FREE);
+    assertThat(reports)
+        .extracting(SanitizerReport::message)
+        .allMatch(text -> text.contains("executable graph 0x%x was".formatted(executable)));
+  }
+
+  @Test
+  void executableThatNobodyDestroys_isALeak_namedByWhatMadeIt() {
+    SanitizerDriver watched =
+        SanitizerDriver.reporting(SimulatedDriver.open(SimulatedOptions.DEFAULTS), reports::add);
+    long graph = watched.graphs().graphCreate();
+    long left = watched.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    long other = watched.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+    watched.graphs().graphExecDestroy(other);
+    watched.graphs().graphDestroy(graph);
+    watched.close();
+    assertThat(assertOnly(Misuse.LEAK).message())
+        .contains("executable graph 0x%x is never freed".formatted(left))
+        .contains("graphInstantiateWithParams(");
   }
 
   @Test

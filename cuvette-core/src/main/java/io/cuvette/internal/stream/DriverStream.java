@@ -281,9 +281,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     }
   }
 
-  /**
-   * Whether it takes part in a capture; false if that cannot be queried here, or if it is closed.
-   */
+  /** Whether it takes part in a capture; false if closed, or if that cannot be queried here. */
   public boolean isCapturing() {
     if (isConfinedElsewhere() || !ending.tryHoldAgain()) {
       return false;

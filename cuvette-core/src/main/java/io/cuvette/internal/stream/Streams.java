@@ -30,9 +30,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
 
-/**
- * The streams of one {@link Session} by the identity that the driver never uses twice. Thread-safe.
- */
+/** Streams of one {@link Session} by the identity that the driver never uses twice. Thread-safe. */
 public final class Streams {
   private final Session session;
   private final SyncListener listener;
@@ -221,10 +219,7 @@ public final class Streams {
             : OptionalLong.empty());
   }
 
-  /**
-   * What is known of a stream, which lives as long as a wrapper of it is open: as long its handle
-   * is as good as its identity.
-   */
+  /** What is known of a stream: while a wrapper is open, its handle is as good as its identity. */
   private DriverStream state(Device device, long handle, OptionalLong id) {
     Key unnamed = new Key(device.id(), ~handle); // no identity is that large
     DriverStream known = byId.get(unnamed);
@@ -256,12 +251,10 @@ public final class Streams {
   }
 
   private void endThoseOfEndedThreads() {
-    perThread.stream().filter(DriverStream::isOfEndedThread).forEach(this::endOfThread);
-  }
-
-  private void endOfThread(DriverStream state) {
-    if (perThread.remove(state)) {
-      session.gate().run(state::endNow);
+    for (DriverStream state : List.copyOf(perThread)) {
+      if (state.isOfEndedThread() && perThread.remove(state)) {
+        session.gate().run(state::endNow);
+      }
     }
   }
 

@@ -14,6 +14,7 @@ public final class KnownStreams {
   public final Handles<Lane> streams = new Handles<>("stream");
   public final Handles<EventMark> events = new Handles<>("event");
   public final Handles<Boolean> graphs = new Handles<>("graph");
+  public final Handles<Boolean> executables = new Handles<>("executable graph");
 
   /** With whether their memory is a device's alone, as far as is known. */
   public final Handles<Boolean> pools = new Handles<>("pool");
@@ -57,6 +58,13 @@ public final class KnownStreams {
       pools.add(handle, false, null);
     }
     return onDevice != null && onDevice;
+  }
+
+  /** Checks an executable graph; one made elsewhere is used unseen. */
+  public void checkLive(long executable, CallTrace here, Findings findings) {
+    if (executables.isDead(executable)) {
+      Boolean _ = executables.use(executable, here, findings);
+    }
   }
 
   /** Learns of a pool that the driver named; it need not be one of the program. */
@@ -118,6 +126,7 @@ public final class KnownStreams {
     streams.leaks(findings);
     events.leaks(findings);
     graphs.leaks(findings);
+    executables.leaks(findings);
     pools.leaks(findings);
   }
 }

@@ -17,7 +17,6 @@ import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.report.Findings;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches graphs. Thread-safe. */
@@ -52,6 +51,7 @@ public final class SanitizerGraphs extends ForwardingGraphs {
     CallTrace site = CallTrace.of("graphLaunch", "executable", executable, "stream", stream);
     Lane lane = core.lane("graphLaunch", device, stream);
     core.askForShown();
+    core.check(findings -> core.streams.checkLive(executable, site, findings));
     Lane ahead = core.locked(findings -> ahead(executable, lane, site, findings));
     List<Beginnings> parts = core.locked(_ -> core.graphs.beginnings(executable));
     core.launch(
@@ -126,9 +126,11 @@ public final class SanitizerGraphs extends ForwardingGraphs {
   @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
+    CallTrace site = CallTrace.of("graphInstantiateWithParams", "graph", graph);
     List<NodeUse> nodes = reading.nodes(graph);
     InstantiatedGraph made = calls.graphInstantiateWithParams(device, graph, flags, uploadStream);
     if (made.executable() != 0) {
+      core.check(_ -> core.streams.executables.add(made.executable(), true, site));
       core.check(_ -> core.graphs.instantiated(made.executable(), graph, nodes));
     }
     return made;
@@ -136,6 +138,8 @@ public final class SanitizerGraphs extends ForwardingGraphs {
 
   @Override
   public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
+    CallTrace site = CallTrace.of("graphExecUpdate", "executable", executable, "graph", graph);
+    core.check(findings -> core.streams.checkLive(executable, site, findings));
     List<NodeUse> nodes = reading.nodes(graph);
     GraphUpdateResult result = calls.graphExecUpdate(device, executable, graph);
     if (result.result() == 0) {
@@ -161,22 +165,22 @@ public final class SanitizerGraphs extends ForwardingGraphs {
 
   @Override
   public void graphExecDestroy(long executable) {
+    CallTrace site = CallTrace.of("graphExecDestroy", "executable", executable);
     core.check(_ -> core.graphs.destroyed(executable));
-    calls.graphExecDestroy(executable);
+    core.destroy(
+        core.streams.executables, executable, site, () -> calls.graphExecDestroy(executable));
   }
 
   @Override
   public UserObject userObjectCreate() {
     UserObject made = calls.userObjectCreate();
     KnownObjects.Retained known = core.locked(_ -> core.graphs.objects.created(made.handle()));
-    AtomicBoolean seen = new AtomicBoolean();
     return new UserObject(
         made.handle(),
         () -> {
           boolean destroyed = made.isDestroyed();
-          if (destroyed && !seen.get()) {
+          if (destroyed) {
             core.check(_ -> core.graphs.objects.destroyed(known));
-            seen.set(true);
           }
           return destroyed;
         });
